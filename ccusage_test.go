@@ -104,17 +104,17 @@ func spentIn(t *testing.T, client, store string) string {
 	for _, c := range all {
 		m := c.Metadata
 		of := model.Lineage{ID: m.ID, Began: m.Started}
-		for next := []session.ID{m.ForkOf, m.Parent, first[m.First]}; len(next) > 0; next = next[1:] {
+		for next := []session.ID{m.ForkOf, m.Parent, first[m.FirstID]}; len(next) > 0; next = next[1:] {
 			if id := next[0]; id != "" && !slices.Contains(of.Ancestors, id) {
 				of.Ancestors = append(of.Ancestors, id)
 				next = append(next, by[id].ForkOf, by[id].Parent)
 			}
 		}
-		if _, known := first[m.First]; !known && m.First != "" {
-			first[m.First] = m.ID
+		if _, known := first[m.FirstID]; !known && m.FirstID != "" {
+			first[m.FirstID] = m.ID
 		}
-		spent, err := model.ReadSpent(r, c.File)
-		used := tally.AddSpent(spent, of)
+		spent, err := model.ReadTokens(r, c.File)
+		used := tally.AddTokens(spent, of)
 		testenv.NoError(t, err)
 		for _, u := range used {
 			sum.Add(u.Usage)

@@ -71,7 +71,7 @@ func TestClaudeConversations(t *testing.T) {
 		f.Prompt != `please echo, "max" & <co>` || f.Started.IsZero() || !f.Last.After(f.Started) {
 		t.Errorf("%+v", f)
 	}
-	if other.Metadata.First != f.First || f.First == "" || !other.Metadata.Started.After(f.Started) {
+	if other.Metadata.FirstID != f.FirstID || f.FirstID == "" || !other.Metadata.Started.After(f.Started) {
 		t.Errorf("a fork is not known for one: %+v", other.Metadata)
 	}
 	if string(child.Metadata.Parent) != id || child.Metadata.Prompt != "You are the child." || !slices.Contains(child.Texts(conversation.Answer), "The child is done.") {

@@ -107,7 +107,7 @@ func TestCopilotInPane(t *testing.T) {
 	if f := c.Metadata; f.Headless || f.Title != "A fine name" || f.Prompt != "please echo" || f.ForkOf != "" {
 		t.Errorf("the conversation's facts are %+v", f)
 	}
-	if f := fork.Metadata; f.Headless || f.ForkOf != c.Metadata.ID || f.First != c.Metadata.First || f.Started.Equal(c.Metadata.Started) {
+	if f := fork.Metadata; f.Headless || f.ForkOf != c.Metadata.ID || f.FirstID != c.Metadata.FirstID || f.Started.Equal(c.Metadata.Started) {
 		t.Errorf("the fork's facts are %+v", f)
 	}
 	if got := c.Texts(conversation.Prompt); !slices.Equal(got, []string{"please echo", "after the compaction"}) {

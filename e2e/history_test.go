@@ -124,7 +124,7 @@ func (w *world) reads(c readertest.Held, kinds string, texts map[conversation.Ki
 // subagent of parent.
 func (w *world) areFamily(c, fork, parent, child readertest.Held) {
 	w.Helper()
-	if fork.Metadata.ForkOf != c.Metadata.ID || fork.Metadata.First != c.Metadata.First || !fork.Metadata.Started.After(c.Metadata.Last) ||
+	if fork.Metadata.ForkOf != c.Metadata.ID || fork.Metadata.FirstID != c.Metadata.FirstID || !fork.Metadata.Started.After(c.Metadata.Last) ||
 		!slices.Equal(fork.Texts(conversation.Prompt), append(c.Texts(conversation.Prompt), "asked in the fork")) {
 		w.Errorf("the fork is %+v, with %q", fork.Metadata, fork.Texts(conversation.Prompt))
 	}
@@ -156,12 +156,12 @@ func (w *world) spent(all []readertest.Held) conversation.Usage {
 	for i, c := range all {
 		from := conversation.Lineage{ID: c.Metadata.ID, Began: c.Metadata.Started, Ancestors: []session.ID{c.Metadata.ForkOf, c.Metadata.Parent}}
 		for _, earlier := range all[:i] { // Claude Code tells a fork by the message that it begins with
-			if c.Metadata.First != "" && c.Metadata.First == earlier.Metadata.First {
+			if c.Metadata.FirstID != "" && c.Metadata.FirstID == earlier.Metadata.FirstID {
 				from.Ancestors = append(from.Ancestors, earlier.Metadata.ID)
 			}
 		}
-		spent, err := conversation.ReadSpent(readers.FindReader(c.File.Client), c.File)
-		added := tally.AddSpent(spent, from)
+		spent, err := conversation.ReadTokens(readers.FindReader(c.File.Client), c.File)
+		added := tally.AddTokens(spent, from)
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -148,7 +148,7 @@ func TestOpenCodeConversations(t *testing.T) {
 	for _, c := range all {
 		f := c.Metadata
 		if f.Version != w.client.Version || f.CWD != w.project || f.Model != "e2e-model" ||
-			f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.Entries[0].ID {
+			f.ID != c.File.ID || f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.FirstID != c.Entries[0].ID {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
@@ -171,10 +171,10 @@ func TestOpenCodeConversations(t *testing.T) {
 	if f := child.Metadata; f.Parent != first.Metadata.ID || f.Prompt != "You are the child." || child.File.Parent != f.Parent || f.Headless {
 		t.Errorf("the subagent is %+v", f)
 	}
-	if f := fork.Metadata; f.First != first.Metadata.First || f.Parent != "" || len(fork.Texts(conversation.Prompt)) != 3 {
+	if f := fork.Metadata; f.FirstID != first.Metadata.FirstID || f.Parent != "" || len(fork.Texts(conversation.Prompt)) != 3 {
 		t.Errorf("the fork is %+v, and asked %q", f, fork.Texts(conversation.Prompt))
 	}
-	if f := named.Metadata; f.Title != "A fine name" || f.First == first.Metadata.First {
+	if f := named.Metadata; f.Title != "A fine name" || f.FirstID == first.Metadata.FirstID {
 		t.Errorf("the conversation with a name is %+v", f)
 	}
 	w.cost(all, chats(len(w.model.Turns())))

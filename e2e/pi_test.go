@@ -69,7 +69,7 @@ func TestPiConversations(t *testing.T) {
 	for _, c := range all {
 		f := c.Metadata
 		if f.CWD != w.project || f.Model != "e2e-model" || f.ID != c.File.ID || f.Prompt != "please echo" ||
-			f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.First != c.Entries[0].ID {
+			f.Last.Before(f.Started) || time.Since(f.Started) > time.Hour || f.FirstID != c.Entries[0].ID {
 			t.Errorf("a conversation's facts are %+v", f)
 		}
 	}
@@ -78,7 +78,7 @@ func TestPiConversations(t *testing.T) {
 		conversation.Prompt: {"please echo", "second prompt"}, conversation.Call: {"echo E2E-OUTPUT"}, conversation.Result: {"E2E-OUTPUT\n"},
 		conversation.Answer: {"I run a command.", "It is done.", "ANSWER to second prompt"},
 	})
-	if f := fork.Metadata; f.ForkOf != id || f.First != c.Metadata.First || !slices.Contains(fork.Texts(conversation.Prompt), "asked in the fork") {
+	if f := fork.Metadata; f.ForkOf != id || f.FirstID != c.Metadata.FirstID || !slices.Contains(fork.Texts(conversation.Prompt), "asked in the fork") {
 		t.Errorf("the fork is %+v", f)
 	}
 	w.cost(all, chats(len(w.model.Turns())))

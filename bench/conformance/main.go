@@ -68,7 +68,7 @@ type column struct {
 }
 
 func (c *column) count(all []canary, text string) {
-	c.units += contract.Units(text)
+	c.units += contract.UTF16Units(text)
 	lower := strings.ToLower(text)
 	for _, canary := range all {
 		c.planted[canary.kind]++

@@ -480,7 +480,7 @@ func lineage(dir string, keep bool) (details string, err error) {
 		fmt.Fprintf(&b, "| %s | %s |", name, c.name)
 		name = ""
 		for _, n := range counted {
-			fmt.Fprintf(&b, " %d |", contract.Units(c.told[n]))
+			fmt.Fprintf(&b, " %d |", contract.UTF16Units(c.told[n]))
 		}
 		fmt.Fprintln(&b)
 	}

@@ -124,7 +124,7 @@ type result struct {
 }
 
 func count(w *world, text string) result {
-	r := result{map[string]int{}, map[string]int{}, map[string]int{}, contract.Units(text), nil}
+	r := result{map[string]int{}, map[string]int{}, map[string]int{}, contract.UTF16Units(text), nil}
 	front := text[:min(preview, len(text))]
 	for _, f := range w.facts {
 		r.planted[f.kind]++

@@ -123,7 +123,7 @@ func Check(t *testing.T, store string, all []Held, spent func(Held) conversation
 			t.Errorf("%s, %d: the prompts are %q, want %q", store, i, got, want.Prompts)
 		}
 		first, _, _ := strings.Cut(want.Prompts, "|")
-		if f.Prompt != first || f.Title != want.Title || f.Headless != want.Headless || f.First != h.Entries[0].ID || f.Started.IsZero() || f.Last.Before(f.Started) {
+		if f.Prompt != first || f.Title != want.Title || f.Headless != want.Headless || f.FirstID != h.Entries[0].ID || f.Started.IsZero() || f.Last.Before(f.Started) {
 			t.Errorf("%s, %d: the facts are %+v", store, i, f)
 		}
 		if got := spent(h); got != want.Spent {
@@ -140,8 +140,8 @@ func Adds(t *testing.T, r conversation.Reader) func(Held) conversation.Usage {
 	var bill conversation.UsageTally
 	return func(h Held) (last conversation.Usage) {
 		h.File.Client = r.Client()
-		spent, err := conversation.ReadSpent(r, h.File)
-		all := bill.AddSpent(spent, conversation.Lineage{ID: h.Metadata.ID, Began: h.Metadata.Started, Ancestors: []session.ID{h.Metadata.ForkOf, h.Metadata.Parent}})
+		spent, err := conversation.ReadTokens(r, h.File)
+		all := bill.AddTokens(spent, conversation.Lineage{ID: h.Metadata.ID, Began: h.Metadata.Started, Ancestors: []session.ID{h.Metadata.ForkOf, h.Metadata.Parent}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func Adds(t *testing.T, r conversation.Reader) func(Held) conversation.Usage {
 // other entries, keep the ids.
 func CheckFork(t *testing.T, origin, fork Held) {
 	t.Helper()
-	if fork.Metadata.ForkOf != origin.Metadata.ID || origin.Metadata.ForkOf != "" || fork.Metadata.First != origin.Metadata.First ||
+	if fork.Metadata.ForkOf != origin.Metadata.ID || origin.Metadata.ForkOf != "" || fork.Metadata.FirstID != origin.Metadata.FirstID ||
 		!fork.Metadata.Started.After(origin.Metadata.Started) {
 		t.Errorf("the fork is %+v, its origin %+v", fork.Metadata, origin.Metadata)
 	}

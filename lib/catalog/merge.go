@@ -38,7 +38,7 @@ type keyedConversation struct {
 type family struct{ client, first string }
 
 func (t *keyedConversation) family() family {
-	return family{cmp.Or(t.Metadata.Agent, t.File.Client), t.Metadata.First}
+	return family{cmp.Or(t.Metadata.Agent, t.File.Client), t.Metadata.FirstID}
 }
 
 // candidates iterates over the conversations with text, in an order.
@@ -111,7 +111,7 @@ func newConversationSet(found []conversation.Conversation, run map[session.ID]pr
 		m := one.Metadata
 		if parent := parentOf(one.Conversation); parent != "" {
 			t.subagents[parent] = append(t.subagents[parent], one.id)
-		} else if m.First != "" {
+		} else if m.FirstID != "" {
 			t.families[one.family()] = append(t.families[one.family()], one)
 		}
 		if m.ForkOf != "" {
@@ -129,7 +129,7 @@ func parentOf(c *conversation.Conversation) session.ID {
 // addConversation adds what a conversation tells of the session (see Merge).
 func (s *Session) addConversation(c *conversation.Conversation) {
 	metadata := c.Metadata
-	s.File, s.first, s.hasMessages = c.File, metadata.First, !metadata.Started.IsZero()
+	s.File, s.first, s.hasMessages = c.File, metadata.FirstID, !metadata.Started.IsZero()
 	s.Store, s.Transcript = c.File.Store, c.File.Path
 	client := cmp.Or(metadata.Agent, c.File.Client)
 	if s.Recorded = metadata.Agent != ""; s.Recorded {
@@ -145,7 +145,7 @@ func (s *Session) addConversation(c *conversation.Conversation) {
 	}
 	setIfEmpty(&s.Agent, client)
 	setIfEmpty(&s.CWD, metadata.CWD)
-	if s.Moved = metadata.Moved; s.Moved == "" && metadata.CWD != s.CWD {
+	if s.Moved = metadata.MovedTo; s.Moved == "" && metadata.CWD != s.CWD {
 		s.Moved = metadata.CWD
 	}
 	setIfEmpty(&s.Branch, metadata.Branch)
@@ -243,7 +243,7 @@ func (s *Session) Conversation(own account.StoreGuard) (conversation.File, error
 	if info, err := os.Stat(s.Transcript); err != nil || !info.Mode().IsRegular() {
 		return conversation.File{}, nil
 	}
-	store, path, err := own.File(cmp.Or(s.Agent, contract.Default), s.Transcript)
+	store, path, err := own.FindAccount(cmp.Or(s.Agent, contract.Default), s.Transcript)
 	if err != nil {
 		return conversation.File{}, err
 	}

@@ -178,9 +178,9 @@ func TestManyForks(t *testing.T) {
 		var found []conversation.Conversation
 		for i := range n {
 			id := fmt.Sprintf("fork-%04d", i)
-			found = append(found, said(id, "/"+id, 1, conversation.Metadata{First: "first", Started: minutesAfter(1 + (i+n/2)%n)}))
+			found = append(found, said(id, "/"+id, 1, conversation.Metadata{FirstID: "first", Started: minutesAfter(1 + (i+n/2)%n)}))
 		}
-		other := said("other", "/other", 1, conversation.Metadata{First: "first", Started: minutesAfter(0)})
+		other := said("other", "/other", 1, conversation.Metadata{FirstID: "first", Started: minutesAfter(0)})
 		other.File.Client = "codex"
 		found = append(found, other)
 		original := session.ID(fmt.Sprintf("fork-%04d", n-n/2))

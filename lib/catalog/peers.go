@@ -36,7 +36,7 @@ func (c Catalog) JoinPeer(p Peer, logs Catalog, records ...conversation.Conversa
 	})
 	for i := range records {
 		m := &records[i].Metadata
-		m.Parent, m.ForkOf, m.First = validID(string(m.Parent)), "", "" // it is no fork of a conversation here
+		m.Parent, m.ForkOf, m.FirstID = validID(string(m.Parent)), "", "" // it is no fork of a conversation here
 	}
 	c.peers = append(slices.Clone(c.peers), &peerCopies{p, logs, newConversationSet(records, nil)})
 	return c.forgetSessions()

@@ -46,16 +46,16 @@ func TestBackward(t *testing.T) {
 			n := r.IntN(100)
 			switch r.IntN(4) {
 			case 0:
-				n = r.IntN(2 * block)
+				n = r.IntN(2 * blockSize)
 			case 1:
-				n = block - 2 + r.IntN(4)
+				n = blockSize - 2 + r.IntN(4)
 			}
 			line := strings.Repeat(string(rune('a'+r.IntN(26))), n)
 			want = append(want, int64(content.Len()))
 			content.WriteString(line + "\n")
 		}
 		if r.IntN(2) == 0 {
-			content.WriteString(strings.Repeat("torn", r.IntN(block)))
+			content.WriteString(strings.Repeat("torn", r.IntN(blockSize)))
 		}
 		size := content.Len()
 		var got []int64

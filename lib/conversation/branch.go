@@ -16,9 +16,9 @@ import (
 
 // SkipTakenBack returns a function that calls each, but not for entries of records that the person
 // took back: of those it reports the prompts to o.TakenBack. Their tokens count, for they were spent.
-func (o Options) SkipTakenBack(gone func(at int64) bool, each func(Entry) bool) func(Entry) bool {
+func (o Options) SkipTakenBack(isTakenBack func(at int64) bool, each func(Entry) bool) func(Entry) bool {
 	return func(e Entry) bool {
-		if e.Kind == TokenUsage || !gone(e.Offset) {
+		if e.Kind == TokenUsage || !isTakenBack(e.Offset) {
 			return each(e)
 		}
 		if e.Kind == Prompt && o.TakenBack != nil {
@@ -28,14 +28,14 @@ func (o Options) SkipTakenBack(gone func(at int64) bool, each func(Entry) bool) 
 	}
 }
 
-// Removes reports whether the client of a file removes from it what the person takes back, and
+// ErasesTakenBack reports whether the client of a file removes from it what the person takes back, and
 // nothing else: it keeps a database, or writes the whole conversation anew each time.
-func Removes(path string) bool { return filepath.Ext(path) != ".jsonl" }
+func ErasesTakenBack(path string) bool { return filepath.Ext(path) != ".jsonl" }
 
-// Removed returns the prompts that the person took back, by the prompts that such a file had before
+// ErasedPrompts returns the prompts that the person took back, by the prompts that such a file had before
 // and has now, oldest first. They are the last ones that are gone. If no new prompt has come, it
 // returns nil, because a part of the file may be lost.
-func Removed(had, has []string) []string {
+func ErasedPrompts(had, has []string) []string {
 	if len(has) == 0 || slices.Contains(had, has[len(has)-1]) {
 		return nil
 	}
@@ -50,26 +50,26 @@ func Removed(had, has []string) []string {
 // hook waits.
 const maxLinked = 128 << 20
 
-// TooLong reports whether it would take too long to look for what was taken back.
-func (o Options) TooLong(path string) bool {
-	if o.Patient || !o.ForSummary && o.TakenBack == nil || Removes(path) {
+// TooLongToSearch reports whether it would take too long to look for what was taken back.
+func (o Options) TooLongToSearch(path string) bool {
+	if o.Patient || !o.ForSummary && o.TakenBack == nil || ErasesTakenBack(path) {
 		return false
 	}
 	info, err := os.Stat(path)
 	return err == nil && info.Size()-o.From > maxLinked
 }
 
-// Spans are parts of a file that the person took back: from an offset on, up to the record
+// TakenBackSpans are parts of a file that the person took back: from an offset on, up to the record
 // that says so.
-type Spans [][2]int64
+type TakenBackSpans [][2]int64
 
-func (s Spans) Contains(at int64) bool {
+func (s TakenBackSpans) Contains(at int64) bool {
 	return slices.ContainsFunc(s, func(span [2]int64) bool { return at >= span[0] && at < span[1] })
 }
 
-// Report calls o.TakenBack with the first record before o.From of each part that a later record
+// ReportEarlier calls o.TakenBack with the first record before o.From of each part that a later record
 // takes back.
-func (s Spans) Report(o Options) {
+func (s TakenBackSpans) ReportEarlier(o Options) {
 	for _, span := range s {
 		if o.TakenBack != nil && span[0] < o.From && span[1] >= o.From {
 			o.TakenBack(Entry{Kind: Prompt, Offset: span[0]})
@@ -79,10 +79,10 @@ func (s Spans) Report(o Options) {
 
 // Link is a record that names the one that it follows.
 type Link struct {
-	At         int64
-	ID, Parent uint64 // hashes; a Parent of 0 means that it names none
-	Begins     bool   // the person can take it back with what follows it, as a prompt
-	Unlinked   bool   // it does not tell whether it follows another
+	Offset        int64
+	ID, Parent    uint64 // hashes; a Parent of 0 means that it names none
+	Retractable   bool   // the person can take it back with what follows it, as a prompt
+	ParentUnknown bool   // it does not tell whether it follows another
 }
 
 // HashID returns the hash of a record's id for a Link; 0 for no id.
@@ -112,12 +112,12 @@ func ReadTakenBack(path string, o Options, link func(line []byte, at int64) (l L
 	_, err = LinesWithin(path, 0, MaxRecord, func(line []byte, at int64) bool {
 		return !gjson.ValidBytes(line) || add(line, at)
 	}, func(front, _ []byte, at int64) bool { return add(front, at) })
-	gone = all.Gone()
-	all.Report(o, gone)
+	gone = all.TakenBackOffsets()
+	all.ReportEarlier(o, gone)
 	return gone, err
 }
 
-// Gone returns the offsets of the records that are not part of the conversation any more.
+// TakenBackOffsets returns the offsets of the records that are not part of the conversation any more.
 //
 // The conversation is the path from the last record back to the first. A prompt that is not
 // on the path was taken back, with all that follows it. What else is beside the path, such as
@@ -126,14 +126,14 @@ func ReadTakenBack(path string, o Options, link func(line []byte, at int64) (l L
 // A record that names no parent, or an unknown one, follows the one before it, but for a
 // prompt that says that it follows none. A record can stand before its parent: Claude Code can
 // write the records of its first turn in another order. The time is linear.
-func (b Branch) Gone() map[int64]bool {
-	first := make(map[uint64]int, len(b))
+func (b Branch) TakenBackOffsets() map[int64]bool {
+	firstIndex := make(map[uint64]int, len(b))
 	linked := false
 	for i, l := range b {
-		_, known := first[l.Parent]
+		_, known := firstIndex[l.Parent]
 		linked = linked || known && l.Parent != 0
-		if _, again := first[l.ID]; !again {
-			first[l.ID] = i
+		if _, again := firstIndex[l.ID]; !again {
+			firstIndex[l.ID] = i
 		}
 	}
 	if !linked {
@@ -142,10 +142,10 @@ func (b Branch) Gone() map[int64]bool {
 	// parent returns the index of the record that record i follows, or -1 if it is the first.
 	parent := func(i int) int {
 		l := b[i]
-		if at, known := first[l.Parent]; known && l.Parent != 0 && at != i {
+		if at, known := firstIndex[l.Parent]; known && l.Parent != 0 && at != i {
 			return at
 		}
-		if l.Parent == 0 && l.Begins && !l.Unlinked {
+		if l.Parent == 0 && l.Retractable && !l.ParentUnknown {
 			return -1
 		}
 		return i - 1
@@ -156,9 +156,9 @@ func (b Branch) Gone() map[int64]bool {
 		lost
 		walked // on the way to what says which of them it is
 	)
-	is := make([]byte, len(b))
-	for i := len(b) - 1; i >= 0 && is[i] != kept; i = parent(i) { // the path
-		is[i] = kept
+	state := make([]byte, len(b))
+	for i := len(b) - 1; i >= 0 && state[i] != kept; i = parent(i) { // the path
+		state[i] = kept
 	}
 	var gone map[int64]bool
 	var walk []int
@@ -166,38 +166,38 @@ func (b Branch) Gone() map[int64]bool {
 	for i, l := range b {
 		walk = walk[:0]
 		at := i
-		for at >= 0 && is[at] == unknown && !b[at].Begins {
-			is[at], walk = walked, append(walk, at)
+		for at >= 0 && state[at] == unknown && !b[at].Retractable {
+			state[at], walk = walked, append(walk, at)
 			at = parent(at)
 		}
 		found := byte(kept) // also if the links form a circle
-		if at >= 0 && (is[at] == unknown || is[at] == lost) {
-			is[at], found = lost, lost
+		if at >= 0 && (state[at] == unknown || state[at] == lost) {
+			state[at], found = lost, lost
 		}
 		for _, w := range walk {
-			is[w] = found
+			state[w] = found
 		}
-		if is[i] == lost {
+		if state[i] == lost {
 			if gone == nil {
 				gone = map[int64]bool{}
 			}
-			gone[l.At] = true
+			gone[l.Offset] = true
 		}
 	}
 	return gone
 }
 
-// Report calls o.TakenBack with the first record before o.From that a later one takes back, if
+// ReportEarlier calls o.TakenBack with the first record before o.From that a later one takes back, if
 // there is any. gone is all that is taken back.
-func (b Branch) Report(o Options, gone map[int64]bool) {
+func (b Branch) ReportEarlier(o Options, gone map[int64]bool) {
 	if o.TakenBack == nil || o.From == 0 || len(gone) == 0 {
 		return
 	}
 	n := 0
-	for n < len(b) && b[n].At < o.From {
+	for n < len(b) && b[n].Offset < o.From {
 		n++
 	}
-	goneBefore, first := b[:n].Gone(), int64(math.MaxInt64)
+	goneBefore, first := b[:n].TakenBackOffsets(), int64(math.MaxInt64)
 	for at := range gone {
 		if at < o.From && !goneBefore[at] {
 			first = min(first, at)

@@ -9,8 +9,10 @@ import (
 // What a person took back is beside the path from the last record to the first, in whatever
 // order the client wrote the records.
 func TestGone(t *testing.T) {
-	ask := func(at int64, id, parent uint64) Link { return Link{At: at, ID: id, Parent: parent, Begins: true} }
-	link := func(at int64, id, parent uint64) Link { return Link{At: at, ID: id, Parent: parent} }
+	ask := func(at int64, id, parent uint64) Link {
+		return Link{Offset: at, ID: id, Parent: parent, Retractable: true}
+	}
+	link := func(at int64, id, parent uint64) Link { return Link{Offset: at, ID: id, Parent: parent} }
 	for name, c := range map[string]struct {
 		links Branch
 		gone  []int64
@@ -24,7 +26,7 @@ func TestGone(t *testing.T) {
 		"a circle beside a rewind":     {Branch{ask(1, 1, 0), link(2, 2, 1), link(3, 3, 4), link(4, 4, 3), ask(5, 5, 2), ask(6, 6, 2)}, []int64{5}},
 		"results beside the path":      {Branch{ask(1, 1, 0), link(2, 2, 1), link(3, 3, 2), link(4, 4, 2), link(5, 5, 4), ask(6, 6, 5)}, nil},
 	} {
-		if got := slices.Sorted(maps.Keys(c.links.Gone())); !slices.Equal(got, c.gone) {
+		if got := slices.Sorted(maps.Keys(c.links.TakenBackOffsets())); !slices.Equal(got, c.gone) {
 			t.Errorf("%s: %v, want %v", name, got, c.gone)
 		}
 	}
@@ -34,12 +36,12 @@ func TestGone(t *testing.T) {
 // take half an hour.
 func TestGoneOfALongTurn(t *testing.T) {
 	const n = 1 << 20
-	links := Branch{{At: 1, ID: 1, Begins: true}, {At: 2, ID: 2, Parent: 1, Begins: true}}
+	links := Branch{{Offset: 1, ID: 1, Retractable: true}, {Offset: 2, ID: 2, Parent: 1, Retractable: true}}
 	for i := uint64(3); i < n; i++ {
-		links = append(links, Link{At: int64(i), ID: i, Parent: i - 1})
+		links = append(links, Link{Offset: int64(i), ID: i, Parent: i - 1})
 	}
-	links = append(links, Link{At: n, ID: n, Parent: 1, Begins: true})
-	if got := len(links.Gone()); got != n-2 {
+	links = append(links, Link{Offset: n, ID: n, Parent: 1, Retractable: true})
+	if got := len(links.TakenBackOffsets()); got != n-2 {
 		t.Errorf("%d are gone, want %d", got, n-2)
 	}
 }

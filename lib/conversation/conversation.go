@@ -74,7 +74,7 @@ type Stopper interface {
 	// Stopped returns when the last turn stopped and why, if that is at the end of the
 	// conversation and later than after; else the zero time. The reason is Done if the
 	// person stopped it.
-	Stopped(path string, after time.Time) (time.Time, activity.Reason)
+	TurnStopped(path string, after time.Time) (time.Time, activity.Reason)
 }
 
 // Refuser is a Reader whose client writes into a conversation that it dropped a prompt,
@@ -82,7 +82,7 @@ type Stopper interface {
 type Refuser interface {
 	// Refused returns when the client dropped a prompt, if that is at the end of the
 	// conversation and later than after; else the zero time.
-	Refused(path string, after time.Time) time.Time
+	PromptDropped(path string, after time.Time) time.Time
 }
 
 // Limiter is a Reader whose client writes into a conversation when the limit of its
@@ -90,7 +90,7 @@ type Refuser interface {
 type Limiter interface {
 	// Resets returns when the limit ends, if the client wrote that at the end of the
 	// conversation and later than after; else the zero time.
-	Resets(path string, after time.Time) time.Time
+	LimitEnd(path string, after time.Time) time.Time
 }
 
 // Placer is a Reader whose client encodes a folder's name in a way that cannot be decoded
@@ -98,7 +98,7 @@ type Limiter interface {
 type Placer interface {
 	// Placed returns a function that returns which of dirs a conversation belongs to, or
 	// "" if that is none of them or the place does not tell.
-	Placed(dirs []string) func(File) string
+	FolderFinder(dirs []string) func(File) string
 }
 
 // Teams is a Reader whose client keeps the agents that work for a session.
@@ -127,14 +127,14 @@ type Historian interface {
 // Keeper is a Reader whose client keeps large results in files beside the conversation.
 type Keeper interface {
 	// Keeps reports whether the client keeps any for the conversation.
-	Keeps(f File) bool
+	KeepsResults(f File) bool
 }
 
 // Quieter is a PlainText reader that recognises records without text by how they begin.
 type Quieter interface {
 	// Quiet reports whether nobody speaks in a record; with tools, whether tools do not
 	// either. It returns false if it is not sure.
-	Quiet(record []byte, tools bool) bool
+	IsSilent(record []byte, tools bool) bool
 }
 
 // Skipper is a Reader that skips other things than too long lines (see Skipped).
@@ -165,10 +165,10 @@ type File struct {
 	// Parent is the session whose subagent this is, if the place tells it.
 	Parent session.ID
 
-	// Copy means that a sync tool made the file of another, under a name of its own.
-	Copy bool
-	// Before is the file that has what came before in the same conversation, or nil.
-	Before *File
+	// IsSyncCopy means that a sync tool made the file of another, under a name of its own.
+	IsSyncCopy bool
+	// Earlier is the file that has what came before in the same conversation, or nil.
+	Earlier *File
 
 	// Size (in bytes) and Changed (in nanoseconds since 1970) tell whether a file has
 	// changed since its Metadata was read.
@@ -189,12 +189,12 @@ type Metadata struct {
 	// Agent is the client whose conversation it is, if another client keeps it.
 	Agent string `json:"agent,omitempty"`
 
-	// First is the ID of the first entry. Conversations of a client in which it is the same
+	// FirstID is the ID of the first entry. Conversations of a client in which it is the same
 	// are forks: the others copied the one that started first.
-	First string `json:"first,omitempty"`
+	FirstID string `json:"first,omitempty"`
 
 	CWD     string `json:"cwd,omitempty"`    // the folder in which it began
-	Moved   string `json:"moved,omitempty"`  // the folder in which it ended, if that is another one or has been renamed
+	MovedTo string `json:"moved,omitempty"`  // the folder in which it ended, if that is another one or has been renamed
 	Branch  string `json:"branch,omitempty"` // the git branch
 	Model   string `json:"model,omitempty"`
 	Version string `json:"version,omitempty"` // the client's

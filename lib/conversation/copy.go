@@ -16,27 +16,27 @@ import (
 
 // Copy is a conversation that another client will go on with.
 type Copy struct {
-	ID     session.ID // the new one
-	From   string     // the client of the original
-	CWD    string
-	Branch string
-	Title  string // the original's title, or ""
-	Model  string // the model that goes on with it, for an Importer
-	Now    time.Time
+	ID         session.ID // the new one
+	FromClient string     // the client of the original
+	CWD        string
+	Branch     string
+	Title      string // the original's title, or ""
+	Model      string // the model that goes on with it, for an Importer
+	Now        time.Time
 	Settled
 }
 
-// TimeOf returns the time of an entry, or Now if it has none.
-func (c *Copy) TimeOf(at time.Time) time.Time {
+// TimeOrNow returns the time of an entry, or Now if it has none.
+func (c *Copy) TimeOrNow(at time.Time) time.Time {
 	if at.IsZero() {
 		return c.Now
 	}
 	return at
 }
 
-// Stamp returns the time of an entry, or Now if it has none, as JavaScript writes it.
-func (c *Copy) Stamp(at time.Time) string {
-	return c.TimeOf(at).UTC().Format("2006-01-02T15:04:05.000Z")
+// JSTimestamp returns the time of an entry, or Now if it has none, as JavaScript writes it.
+func (c *Copy) JSTimestamp(at time.Time) string {
+	return c.TimeOrNow(at).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // NewEncoder returns an encoder of lines of JSON, in which <, > and & are as they are.
@@ -65,8 +65,8 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(b.Bytes(), '}'), nil
 }
 
-// Account is a client's folder on this machine, where it looks for conversations.
-type Account struct {
+// ClientFolder is a client's folder on this machine, where it looks for conversations.
+type ClientFolder struct {
 	Dir      string
 	Sessions string // the folder that the person chose for all conversations, or ""
 }
@@ -81,7 +81,7 @@ type Writer interface {
 
 	// Place returns the file in which the client looks for the conversation, or "" if the
 	// client imports conversations itself (Importer).
-	Place(a Account, c *Copy) (path string, err error)
+	TranscriptPath(a ClientFolder, c *Copy) (path string, err error)
 
 	// Write writes the conversation. It holds only one Step of it in memory.
 	Write(w io.Writer, c *Copy) error
@@ -116,7 +116,7 @@ type Mover interface {
 	// Destination returns where the client looks for the file of that name if the
 	// conversation goes on in cwd, or "" if no file of a conversation has that name, which
 	// may be hostile.
-	Destination(a Account, cwd string, id session.ID, name string) string
+	Destination(a ClientFolder, cwd string, id session.ID, name string) string
 
 	// Restrict copies a file of a conversation, line by line, without what would have the
 	// client ask less than it does here. A repeated copy changes nothing.
@@ -135,8 +135,8 @@ type Source func(from int64, each func(Entry) bool) error
 
 // Settled is a conversation in a form that any client can go on with; see PairResults.
 type Settled struct {
-	// Len is the largest possible number of entries; 0 if the conversation is empty.
-	Len int
+	// MaxEntries is the largest possible number of entries; 0 if the conversation is empty.
+	MaxEntries int
 	// Entries returns the entries. It can be called more than once.
 	Entries iter.Seq2[Entry, error]
 }
@@ -153,17 +153,17 @@ func PairResults(all Source) (Settled, error) {
 	source := func(from int64, each func(Entry) bool) error { // without what subagents did
 		return all(from, func(e Entry) bool { return e.Aside && e.Kind != TokenUsage || each(e) })
 	}
-	pairs, err := pair(source)
-	if err != nil || pairs.texts == 0 {
+	pairs, err := pairCalls(source)
+	if err != nil || pairs.textCount == 0 {
 		return Settled{}, err
 	}
 	return Settled{pairs.entries + 1, func(yield func(Entry, error) bool) {
 		s := pairing{source: source, pairs: pairs, yield: yield}
 		err := source(0, s.addEntry)
-		for len(s.ahead) > 0 && !s.over { // those that still wait for a result
-			s.emit()
+		for len(s.ahead) > 0 && !s.stopped { // those that still wait for a result
+			s.emitNext()
 		}
-		if err != nil && !s.over {
+		if err != nil && !s.stopped {
 			yield(Entry{}, err)
 		}
 	}}, nil
@@ -171,64 +171,64 @@ func PairResults(all Source) (Settled, error) {
 
 // pairs says which result belongs to which call. Both are counted from the beginning.
 type pairs struct {
-	entries int     // the number of entries; later ones are ignored
-	texts   int     // how many of them have text or are calls
-	calls   []int64 // for each call the offset of its result, or -1
-	taken   []bool  // for each result, whether it has a call
+	entries       int     // the number of entries; later ones are ignored
+	textCount     int     // how many of them have text or are calls
+	resultOffsets []int64 // for each call the offset of its result, or -1
+	hasCall       []bool  // for each result, whether it has a call
 }
 
-// pair reads a conversation once. A result belongs to the first call with its id that has
+// pairCalls reads a conversation once. A result belongs to the first call with its id that has
 // none yet. If the client gives no ids, it belongs to the first such call of the same
 // turn, and of the same tool if both name one.
-func pair(source Source) (p pairs, err error) {
+func pairCalls(source Source) (found pairs, err error) {
 	type waiting struct {
 		call int
 		tool string
 	}
-	open := map[string][]waiting{}
+	waitingCalls := map[string][]waiting{}
 	err = source(0, func(e Entry) bool {
-		p.entries++
+		found.entries++
 		if e.Kind == Call || strings.TrimSpace(e.Text) != "" {
-			p.texts++
+			found.textCount++
 		}
 		switch e.Kind {
 		case Prompt:
-			delete(open, "")
+			delete(waitingCalls, "")
 		case Call:
-			open[e.CallID] = append(open[e.CallID], waiting{len(p.calls), e.Tool})
-			p.calls = append(p.calls, -1)
+			waitingCalls[e.CallID] = append(waitingCalls[e.CallID], waiting{len(found.resultOffsets), e.Tool})
+			found.resultOffsets = append(found.resultOffsets, -1)
 		case Result:
-			all := open[e.CallID]
+			all := waitingCalls[e.CallID]
 			i := slices.IndexFunc(all, func(w waiting) bool {
 				return e.CallID != "" || e.Tool == "" || w.tool == "" || w.tool == e.Tool
 			})
-			p.taken = append(p.taken, i >= 0)
+			found.hasCall = append(found.hasCall, i >= 0)
 			if i < 0 {
 				break
 			}
-			p.calls[all[i].call] = e.Offset
+			found.resultOffsets[all[i].call] = e.Offset
 			if all = slices.Delete(all, i, i+1); len(all) == 0 {
-				delete(open, e.CallID)
+				delete(waitingCalls, e.CallID)
 			} else {
-				open[e.CallID] = all
+				waitingCalls[e.CallID] = all
 			}
 		}
 		return true
 	})
-	return p, err
+	return found, err
 }
 
 // pairing is one pass over a conversation that PairResults converts.
 type pairing struct {
 	source Source
 	pairs
-	yield       func(Entry, error) bool
-	ahead       []Entry // read, but not yet given
-	size        int     // the length of their texts
-	seen        int     // the number of entries read
-	nextCall    int
-	nextResult  int
-	begun, over bool
+	yield          func(Entry, error) bool
+	ahead          []Entry // read, but not yet given
+	size           int     // the length of their texts
+	seen           int     // the number of entries read
+	nextCall       int
+	nextResult     int
+	begun, stopped bool
 }
 
 // How far addEntry reads ahead of a call for its result. Results are mostly close by; a more
@@ -245,41 +245,41 @@ func (s *pairing) addEntry(e Entry) bool {
 		return false
 	}
 	s.ahead, s.size = append(s.ahead, e), s.size+len(e.Text)
-	for len(s.ahead) > 0 && !s.over {
+	for len(s.ahead) > 0 && !s.stopped {
 		far := len(s.ahead) >= maxAhead || s.size >= maxAheadSize
-		if first := s.ahead[0]; first.Kind == Call && s.calls[s.nextCall] > e.Offset && !far {
+		if first := s.ahead[0]; first.Kind == Call && s.resultOffsets[s.nextCall] > e.Offset && !far {
 			break // its result comes
 		}
-		s.emit()
+		s.emitNext()
 	}
-	return !s.over
+	return !s.stopped
 }
 
-// emit converts the first entry in ahead and gives it to the caller.
-func (s *pairing) emit() {
+// emitNext converts the first entry in ahead and gives it to the caller.
+func (s *pairing) emitNext() {
 	e := s.ahead[0]
 	s.ahead[0] = Entry{} // frees its text, which the slice would hold until it is reallocated
 	s.ahead, s.size = s.ahead[1:], s.size-len(e.Text)
 	switch e.Kind {
 	case Prompt, Reply:
-		s.text(Prompt, e, "")
+		s.yieldText(Prompt, e, "")
 	case Answer:
 		label := ""
 		if e.Failed {
 			label = "said by the client itself"
 		}
-		s.text(Answer, e, label)
+		s.yieldText(Answer, e, label)
 	case Message:
-		s.text(Prompt, e, "a message from "+e.Tool)
+		s.yieldText(Prompt, e, "a message from "+e.Tool)
 	case Thought:
-		s.text(Answer, e, "a thought")
+		s.yieldText(Answer, e, "a thought")
 	case Summary:
-		s.text(Prompt, e, "a summary of what came before")
+		s.yieldText(Prompt, e, "a summary of what came before")
 	case Call:
-		s.noteCall(e)
+		s.yieldCall(e)
 	case Result:
-		if s.nextResult++; !s.taken[s.nextResult-1] {
-			s.text(Prompt, e, "the result of a tool, whose call is not known")
+		if s.nextResult++; !s.hasCall[s.nextResult-1] {
+			s.yieldText(Prompt, e, "the result of a tool, whose call is not known")
 		}
 	}
 }
@@ -292,11 +292,11 @@ func (s *pairing) yieldEntry(e Entry, err error) {
 			s.yieldEntry(Entry{Kind: Prompt, Text: "[the beginning of the conversation is not known]", Time: e.Time}, nil)
 		}
 	}
-	s.over = s.over || !s.yield(e, err) || err != nil
+	s.stopped = s.stopped || !s.yield(e, err) || err != nil
 }
 
-// text yields an entry as a prompt or an answer. A label, unless it is "", says what it was.
-func (s *pairing) text(kind Kind, e Entry, label string) {
+// yieldText yields an entry as a prompt or an answer. A label, unless it is "", says what it was.
+func (s *pairing) yieldText(kind Kind, e Entry, label string) {
 	e.Kind, e.CallID = kind, ""
 	if strings.TrimSpace(e.Text) == "" {
 		return
@@ -307,41 +307,41 @@ func (s *pairing) text(kind Kind, e Entry, label string) {
 	s.yieldEntry(e, nil)
 }
 
-// noteCall yields a call and its result. A result that is not in ahead is read at its offset.
-func (s *pairing) noteCall(e Entry) {
-	r := Entry{Kind: Result, Text: "[no result was recorded]", Failed: true, Time: e.Time}
-	if at := s.calls[s.nextCall]; at >= 0 {
+// yieldCall yields a call and its result. A result that is not in ahead is read at its offset.
+func (s *pairing) yieldCall(e Entry) {
+	result := Entry{Kind: Result, Text: "[no result was recorded]", Failed: true, Time: e.Time}
+	if at := s.resultOffsets[s.nextCall]; at >= 0 {
 		if i := slices.IndexFunc(s.ahead, func(e Entry) bool { return e.Offset == at }); i >= 0 {
-			r = s.ahead[i]
-		} else if err := s.source(at, func(found Entry) bool { r = found; return false }); err != nil {
+			result = s.ahead[i]
+		} else if err := s.source(at, func(found Entry) bool { result = found; return false }); err != nil {
 			s.yieldEntry(Entry{}, err)
 			return
 		}
 	}
 	s.nextCall++
-	if strings.TrimSpace(r.Text) == "" {
-		r.Text = "[no output]"
+	if strings.TrimSpace(result.Text) == "" {
+		result.Text = "[no output]"
 	}
 	e.Text = cmp.Or(e.Text, e.Target)
 	e.CallID = fmt.Sprint(s.nextCall)
-	r.Kind, r.CallID, r.Tool = Result, e.CallID, e.Tool
-	if s.yieldEntry(e, nil); !s.over {
-		s.yieldEntry(r, nil)
+	result.Kind, result.CallID, result.Tool = Result, e.CallID, e.Tool
+	if s.yieldEntry(e, nil); !s.stopped {
+		s.yieldEntry(result, nil)
 	}
 }
 
 // Step is a prompt, or the agent's texts with the call that ended them and its result:
 // what a client keeps together.
 type Step struct {
-	Asked        *Entry
+	Prompt       *Entry
 	Texts        []Entry
 	Call, Result *Entry
 }
 
 func (s *Step) Time() time.Time {
 	switch {
-	case s.Asked != nil:
-		return s.Asked.Time
+	case s.Prompt != nil:
+		return s.Prompt.Time
 	case len(s.Texts) > 0:
 		return s.Texts[0].Time
 	}
@@ -381,7 +381,7 @@ func (s Settled) Steps() iter.Seq2[*Step, error] {
 				}
 				step = &Step{}
 			case e.Kind == Prompt:
-				if len(step.Texts) > 0 && !yield(step, nil) || !yield(&Step{Asked: &e}, nil) {
+				if len(step.Texts) > 0 && !yield(step, nil) || !yield(&Step{Prompt: &e}, nil) {
 					return
 				}
 				step = &Step{}

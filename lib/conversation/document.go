@@ -12,11 +12,11 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Document parses a file that is one JSON object. It calls meta for the object's
+// ReadDocument parses a file that is one JSON object. It calls meta for the object's
 // short members, and message for each object in the list "messages" with its offset,
 // until message returns false; raw is nil for an object that is too long. It reads at most
 // limit bytes, if that is not 0, and holds one message at a time.
-func Document(path string, limit int64, meta func(key string, v gjson.Result), message func(raw []byte, at int64) bool) error {
+func ReadDocument(path string, limit int64, meta func(key string, v gjson.Result), message func(raw []byte, at int64) bool) error {
 	f, err := atomicfile.Open(path)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func Document(path string, limit int64, meta func(key string, v gjson.Result), m
 		in = io.LimitReader(f, limit)
 	}
 	d := document{r: bufio.NewReaderSize(in, 64<<10), meta: meta, message: message}
-	if err := d.run(); !errors.Is(err, io.EOF) && !errors.Is(err, errStop) {
+	if err := d.parse(); !errors.Is(err, io.EOF) && !errors.Is(err, errStop) {
 		return atomicfile.Error("read", path, err)
 	}
 	return nil
@@ -43,20 +43,20 @@ type document struct {
 	buf     []byte
 }
 
-// run reads the object. It never returns nil: errStop is its end, or means that it is no object.
-func (d *document) run() error {
-	if c, err := d.token(); err != nil || c != '{' {
+// parse reads the object. It never returns nil: errStop is its end, or means that it is no object.
+func (d *document) parse() error {
+	if c, err := d.nextByte(); err != nil || c != '{' {
 		return cmp.Or(err, errStop)
 	}
 	for {
-		c, err := d.token()
+		c, err := d.nextByte()
 		if err != nil || c == '}' {
 			return cmp.Or(err, errStop)
 		}
 		if c == ',' {
 			continue
 		}
-		raw, err := d.value(c, EndSize)
+		raw, err := d.readValue(c, EndSize)
 		if err != nil {
 			return err
 		}
@@ -65,19 +65,19 @@ func (d *document) run() error {
 			return errStop // not a JSON object
 		}
 		name := strings.Clone(key.Str)
-		if c, err = d.token(); err != nil || c != ':' {
+		if c, err = d.nextByte(); err != nil || c != ':' {
 			return cmp.Or(err, errStop)
 		}
-		if c, err = d.token(); err != nil {
+		if c, err = d.nextByte(); err != nil {
 			return err
 		}
 		if name == "messages" && c == '[' {
-			if err := d.list(); err != nil {
+			if err := d.readMessages(); err != nil {
 				return err
 			}
 			continue
 		}
-		if raw, err = d.value(c, EndSize); err != nil {
+		if raw, err = d.readValue(c, EndSize); err != nil {
 			return err
 		}
 		if d.meta != nil && gjson.ValidBytes(raw) {
@@ -86,10 +86,10 @@ func (d *document) run() error {
 	}
 }
 
-// list reads the list of messages, from behind its opening bracket to its end.
-func (d *document) list() error {
+// readMessages reads the list of messages, from behind its opening bracket to its end.
+func (d *document) readMessages() error {
 	for {
-		c, err := d.token()
+		c, err := d.nextByte()
 		if err != nil || c == ']' {
 			return err
 		}
@@ -97,7 +97,7 @@ func (d *document) list() error {
 			continue
 		}
 		at := d.at - 1
-		raw, err := d.value(c, MaxRecord)
+		raw, err := d.readValue(c, MaxRecord)
 		if err != nil {
 			return err
 		}
@@ -107,8 +107,8 @@ func (d *document) list() error {
 	}
 }
 
-// token returns the next byte that is not a blank.
-func (d *document) token() (byte, error) {
+// nextByte returns the next byte that is not a blank.
+func (d *document) nextByte() (byte, error) {
 	for {
 		c, err := d.r.ReadByte()
 		if err != nil {
@@ -121,36 +121,36 @@ func (d *document) token() (byte, error) {
 	}
 }
 
-// value reads the value that begins with the byte c. It skips a value longer than most
+// readValue reads the value that begins with the byte c. It skips a value longer than most
 // bytes and returns nil. The bytes are valid until the next call.
-func (d *document) value(c byte, most int) ([]byte, error) {
+func (d *document) readValue(c byte, most int) ([]byte, error) {
 	d.buf = append(d.buf[:0], c)
 	if c != '"' && c != '{' && c != '[' {
-		return d.word()
+		return d.readWord()
 	}
 	depth, text, escaped := 0, c == '"', false
 	if !text {
 		depth = 1
 	}
 	for text || depth > 0 {
-		b, err := d.r.ReadByte()
+		next, err := d.r.ReadByte()
 		if err != nil {
 			return nil, err
 		}
 		d.at++
 		if len(d.buf) <= most {
-			d.buf = append(d.buf, b)
+			d.buf = append(d.buf, next)
 		}
 		switch {
 		case escaped:
 			escaped = false
 		case text:
-			escaped, text = b == '\\', b != '"'
-		case b == '"':
+			escaped, text = next == '\\', next != '"'
+		case next == '"':
 			text = true
-		case b == '{' || b == '[':
+		case next == '{' || next == '[':
 			depth++
-		case b == '}' || b == ']':
+		case next == '}' || next == ']':
 			depth--
 		}
 	}
@@ -160,8 +160,8 @@ func (d *document) value(c byte, most int) ([]byte, error) {
 	return d.buf, nil
 }
 
-// word reads the rest of a number, true, false or null.
-func (d *document) word() ([]byte, error) {
+// readWord reads the rest of a number, true, false or null.
+func (d *document) readWord() ([]byte, error) {
 	for {
 		next, err := d.r.Peek(1)
 		if err != nil {

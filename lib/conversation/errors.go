@@ -70,28 +70,28 @@ func (u *ReadErrors) List(dir string) []os.DirEntry {
 	return entries
 }
 
-// File returns the FileInfo of the file at path, and follows a link. ok is false for
+// StatFile returns the FileInfo of the file at path, and follows a link. ok is false for
 // anything but a regular file, and for an empty one.
-func (u *ReadErrors) File(path string) (info os.FileInfo, ok bool) {
+func (u *ReadErrors) StatFile(path string) (info os.FileInfo, ok bool) {
 	info, err := os.Stat(path)
 	u.Add(atomicfile.Error("read", path, err))
 	return info, err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// Stat sets the size and the time of f, and returns false if it is empty or no regular file. A newer
+// SetStat sets the size and the time of f, and returns false if it is empty or no regular file. A newer
 // time of a file beside it, such as the session's state, counts instead. A sync tool's copy gets the
 // id of its original. The "._" files that macOS puts beside others on foreign disks do not count.
-func (u *ReadErrors) Stat(f *File, beside ...string) bool {
-	info, ok := u.File(f.Path)
+func (u *ReadErrors) SetStat(f *File, beside ...string) bool {
+	info, ok := u.StatFile(f.Path)
 	if !ok || strings.HasPrefix(filepath.Base(f.Path), "._") {
 		return false
 	}
 	if id, copied := IDOfName(string(f.ID)); copied {
-		f.ID, f.Copy = id, true
+		f.ID, f.IsSyncCopy = id, true
 	}
 	f.Size, f.Changed = info.Size(), info.ModTime().UnixNano()
 	for _, path := range beside {
-		if info, ok := u.File(path); ok {
+		if info, ok := u.StatFile(path); ok {
 			f.Changed = max(f.Changed, info.ModTime().UnixNano())
 		}
 	}
@@ -109,10 +109,10 @@ func NewFinding(client, store string, each func(File)) *Finding {
 	return &Finding{client: client, store: store, each: each}
 }
 
-// Give calls each for a file that is regular and not empty, and reports whether it is.
-func (u *Finding) Give(f File, beside ...string) bool {
+// GiveFile calls each for a file that is regular and not empty, and reports whether it is.
+func (u *Finding) GiveFile(f File, beside ...string) bool {
 	f.Client, f.Store = u.client, u.store
-	if !u.Stat(&f, beside...) {
+	if !u.SetStat(&f, beside...) {
 		return false
 	}
 	u.each(f)
@@ -122,7 +122,7 @@ func (u *Finding) Give(f File, beside ...string) bool {
 // GiveNamed calls each for a file whose name, without its ending, is an id.
 func (u *Finding) GiveNamed(path, name string, parent session.ID) {
 	if id, copied := IDOfName(name); id != "" {
-		u.Give(File{Path: path, ID: id, Parent: parent, Copy: copied})
+		u.GiveFile(File{Path: path, ID: id, Parent: parent, IsSyncCopy: copied})
 	}
 }
 
@@ -136,8 +136,8 @@ func SessionsIn(entries []os.DirEntry) (ids []session.ID) {
 	return ids
 }
 
-// Unreadable returns the error of a file that exists but cannot be read, or nil.
-func Unreadable(path string, err error) error {
+// UnreadableError returns the error of a file that exists but cannot be read, or nil.
+func UnreadableError(path string, err error) error {
 	if err == nil || atomicfile.Absent(err) {
 		return nil
 	}
@@ -149,7 +149,7 @@ func Unreadable(path string, err error) error {
 func ReadJSON(path string, limit int64) (gjson.Result, error) {
 	data, err := atomicfile.Read(path, limit)
 	if err != nil || !gjson.ValidBytes(data) {
-		return wholeMembers(data), Unreadable(path, err)
+		return wholeMembers(data), UnreadableError(path, err)
 	}
 	return gjson.ParseBytes(data), nil
 }
@@ -228,5 +228,5 @@ func UnknownLines(path string, known []string, kindOf func(line []byte) string, 
 	return err
 }
 
-// TypeOf returns the type of a record.
-func TypeOf(line []byte) string { return gjson.GetBytes(line, "type").Str }
+// RecordType returns the type of a record.
+func RecordType(line []byte) string { return gjson.GetBytes(line, "type").Str }

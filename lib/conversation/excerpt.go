@@ -23,9 +23,9 @@ func ParseTime(s string) time.Time {
 	return t
 }
 
-// Milliseconds returns a time in milliseconds since 1970, or the zero time if it is not
+// TimeOfMillis returns a time in milliseconds since 1970, or the zero time if it is not
 // between 1980 and 2200.
-func Milliseconds(n int64) time.Time {
+func TimeOfMillis(n int64) time.Time {
 	t := time.UnixMilli(n).UTC()
 	if t.Year() < 1980 || t.Year() > 2200 {
 		return time.Time{}
@@ -49,16 +49,16 @@ func UsageOf(v gjson.Result, input, cacheRead, cacheWrite, output string) Usage 
 	}
 }
 
-// Keep sets *to to value if it is empty, so that the first value stays. It copies the
+// SetIfEmpty sets *to to value if it is empty, so that the first value stays. It copies the
 // value, because what a reader gives is valid only until the next record.
-func Keep(to *string, value string) {
+func SetIfEmpty(to *string, value string) {
 	if *to == "" {
 		*to = strings.Clone(value)
 	}
 }
 
-// KeepTime sets *to to a time if it is zero, so that the first time stays.
-func KeepTime(to *time.Time, at time.Time) {
+// SetTimeIfZero sets *to to a time if it is zero, so that the first time stays.
+func SetTimeIfZero(to *time.Time, at time.Time) {
 	if to.IsZero() {
 		*to = at
 	}

@@ -51,7 +51,7 @@ func ReadRecords(path string, o Options, mayAsk func(line []byte) bool, entries 
 		if o.Skip != nil && !mayAsk(line) && o.Skip(line) {
 			return true
 		}
-		for _, e := range entries(Record(line)) {
+		for _, e := range entries(ParseRecord(line)) {
 			if e.Offset = at; !each(e) {
 				return false
 			}
@@ -96,19 +96,19 @@ type file interface {
 	io.ReaderAt
 }
 
-// Packed is the ending of compressed files. Unpack returns their content, at most limit
+// PackedSuffix is the ending of compressed files. Unpack returns their content, at most limit
 // bytes of it. It is nil in the programs of hooks, which read no old conversation.
-const Packed = ".zst"
+const PackedSuffix = ".zst"
 
 var Unpack func(r io.Reader, limit int64) ([]byte, error)
 
 // maxUnpacked limits the content of a compressed file, which is held in memory.
 const maxUnpacked = 256 << 20
 
-// open opens a file, following links. The content of a compressed one is held in memory.
-func open(path string) (file, error) {
+// openFile opens a file, following links. The content of a compressed one is held in memory.
+func openFile(path string) (file, error) {
 	f, err := atomicfile.OpenFollowing(path)
-	if err != nil || !strings.HasSuffix(path, Packed) || Unpack == nil {
+	if err != nil || !strings.HasSuffix(path, PackedSuffix) || Unpack == nil {
 		return f, err
 	}
 	defer f.Close()
@@ -129,7 +129,7 @@ var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 25
 // LinesWithin is Lines with a limit of most bytes to a line. Of a longer line it gives only both ends,
 // to long; if long is nil, it skips the line.
 func LinesWithin(path string, from, most int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) (next int64, err error) {
-	f, err := open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return from, err
 	}
@@ -160,10 +160,10 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 				return next, nil
 			}
 		case long != nil:
-			front, back := make([]byte, peek), make([]byte, peek)
-			a, _ := f.ReadAt(front, begin)
-			b, _ := f.ReadAt(back, at-1-peek)
-			more = long(front[:a], back[:b], begin)
+			front, back := make([]byte, peekSize), make([]byte, peekSize)
+			frontLength, _ := f.ReadAt(front, begin)
+			b, _ := f.ReadAt(back, at-1-peekSize)
+			more = long(front[:frontLength], back[:b], begin)
 		}
 		next = at
 	}
@@ -173,10 +173,10 @@ func LinesWithin(path string, from, most int64, each func(line []byte, at int64)
 // lineReader reads a file line by line.
 type lineReader struct {
 	*bufio.Reader
-	file  file
-	most  int64  // the length of the longest line that it holds
-	held  []byte // the last line, if it was longer than the reader's buffer
-	apart int64  // before this offset no lines belong together
+	file       file
+	most       int64  // the length of the longest line that it holds
+	held       []byte // the last line, if it was longer than the reader's buffer
+	apartUntil int64  // before this offset no lines belong together
 }
 
 // readLine reads the line at an offset, with its line feed. It returns io.EOF for what follows
@@ -206,7 +206,7 @@ func (r *lineReader) readLine(at int64) (line []byte, size int64, err error) {
 // come next, and its length in the file; the line if it is whole, or nothing makes it so.
 func (r *lineReader) joinLines(line []byte, at int64) (record []byte, length int64, err error) {
 	size := int64(len(line))
-	if at < r.apart {
+	if at < r.apartUntil {
 		return line, size, nil
 	}
 	if r.Buffered() == 0 {
@@ -216,52 +216,52 @@ func (r *lineReader) joinLines(line []byte, at int64) (record []byte, length int
 		return line, size, nil
 	}
 	line = slices.Clone(line) // the buffer is read into again
-	if record, length = rejoin(line, r.Reader); record != nil {
+	if record, length = rejoinLines(line, r.Reader); record != nil {
 		return record, length, nil
 	}
-	r.apart = at + length
+	r.apartUntil = at + length
 	_, err = r.file.Seek(at+size, io.SeekStart)
 	r.Reset(r.file)
 	return line, size, err
 }
 
 // continuesRecord reports whether a line that begins with c can be more of the record before it.
-func continuesRecord(c byte) bool { return c != '{' && c != mark[0] && c != 0 }
+func continuesRecord(c byte) bool { return c != '{' && c != byteOrderMark[0] && c != 0 }
 
-// rejoin returns the record that begins with a line and goes on in those that r has next, and
+// rejoinLines returns the record that begins with a line and goes on in those that r has next, and
 // its length in the file; nil, and the length of what it looked at, if there is none. Line feeds,
 // carriage returns and tabs within a text are escaped, other line feeds become blanks. It
 // validates the record once: when what it opens is closed.
-func rejoin(line []byte, r *bufio.Reader) (record []byte, length int64) {
-	depth, inText, escaped, begins := 0, false, false, false // begins: the next byte begins a line
+func rejoinLines(line []byte, r *bufio.Reader) (record []byte, length int64) {
+	depth, inText, escaped, atLineStart := 0, false, false, false // begins: the next byte begins a line
 	add := func(part []byte) {
-		for _, c := range part {
-			raw := bytes.IndexByte(rawInText, c)
+		for _, char := range part {
+			raw := bytes.IndexByte(rawInText, char)
 			switch {
 			case inText && raw >= 0:
 				record = append(record, '\\', "nrt"[raw])
 				escaped = false
 				continue
 			case inText:
-				inText = c != '"' || escaped
-				escaped = c == '\\' && !escaped
-			case c == '"':
+				inText = char != '"' || escaped
+				escaped = char == '\\' && !escaped
+			case char == '"':
 				inText = true
-			case c == '{', c == '[':
+			case char == '{', char == '[':
 				depth++
-			case c == '}', c == ']':
+			case char == '}', char == ']':
 				depth--
-			case c == '\n':
-				c = ' '
+			case char == '\n':
+				char = ' '
 			}
-			record = append(record, c)
+			record = append(record, char)
 		}
 		length += int64(len(part))
-		begins = part[len(part)-1] == '\n'
+		atLineStart = part[len(part)-1] == '\n'
 	}
 	for add(line); depth > 0 && length < MaxHeld; {
 		next, err := r.ReadSlice('\n')
-		if begins && len(next) > 0 && !continuesRecord(next[0]) && (next[0] != '{' || gjson.ValidBytes(next)) { // another record
+		if atLineStart && len(next) > 0 && !continuesRecord(next[0]) && (next[0] != '{' || gjson.ValidBytes(next)) { // another record
 			break
 		}
 		if len(next) > 0 {
@@ -289,23 +289,23 @@ func restOfRecord(line, text []byte, from int) (record []byte, next int) {
 	if from >= len(text) || len(line) == 0 || line[0] != '{' || !continuesRecord(text[from]) || gjson.ValidBytes(line) || findJoint(line) > 0 {
 		return line, from
 	}
-	whole, length := rejoin(append(slices.Clone(line), '\n'), bufio.NewReader(bytes.NewReader(text[from:])))
+	whole, length := rejoinLines(append(slices.Clone(line), '\n'), bufio.NewReader(bytes.NewReader(text[from:])))
 	if whole == nil {
 		return line, from
 	}
 	return whole, from + int(length) - len(line) - 1
 }
 
-// mark is the byte order mark that an editor may have put before a file's first record.
-var mark = []byte("\xef\xbb\xbf")
+// byteOrderMark is the byte order mark that an editor may have put before a file's first record.
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // recordsOn calls each with the records on a line, and with the offset of each, until it
 // returns false; next is the offset after that one.
 func recordsOn(line []byte, at int64, each func(record []byte, at int64) bool) (next int64, more bool) {
 	const cut = "\x00\r\n"
 	for more = true; more && len(line) > 0; {
-		if rest, marked := bytes.CutPrefix(line, mark); marked {
-			line, at = rest, at+int64(len(mark))
+		if rest, marked := bytes.CutPrefix(line, byteOrderMark); marked {
+			line, at = rest, at+int64(len(byteOrderMark))
 			continue
 		}
 		record := line
@@ -382,7 +382,7 @@ const maxTries = 100
 
 // endsWhole reports whether a line without a line feed ends in a whole record.
 func endsWhole(line []byte) bool {
-	line = bytes.TrimPrefix(bytes.TrimRight(line, "\x00 \r"), mark)
+	line = bytes.TrimPrefix(bytes.TrimRight(line, "\x00 \r"), byteOrderMark)
 	line = line[bytes.LastIndexByte(line, 0)+1:]
 	if i := findJoint(line); i > 0 {
 		line = line[i:]
@@ -390,9 +390,9 @@ func endsWhole(line []byte) bool {
 	return len(line) > 1 && line[0] == '{' && line[len(line)-1] == '}' && gjson.ValidBytes(line)
 }
 
-// Record parses a line as a JSON object. The result does not exist if it is none, such as
+// ParseRecord parses a line as a JSON object. The result does not exist if it is none, such as
 // a torn one.
-func Record(line []byte) gjson.Result {
+func ParseRecord(line []byte) gjson.Result {
 	if len(line) == 0 || line[0] != '{' || !gjson.ValidBytes(line) {
 		return gjson.Result{}
 	}
@@ -437,7 +437,7 @@ var endBlocks = sync.Pool{New: func() any { return new([EndSize]byte) }}
 // line is longer, first gets its beginning and whole is false. Both get all lines of a
 // smaller file.
 func Ends(path string, first func(line []byte, whole bool) bool, last func(line []byte) bool) error {
-	f, err := open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return err
 	}
@@ -510,21 +510,21 @@ func Ends(path string, first func(line []byte, whole bool) bool, last func(line 
 }
 
 const (
-	block = 256 << 10
+	blockSize = 256 << 10
 	// MaxHeld is the longest line, in bytes, that a summary takes in.
 	MaxHeld = 1 << 20
 	// maxScan limits how far backward goes back from the end of the file. It does not
 	// count lines over MaxHeld, which maxSkip limits.
 	maxScan = 4 << 20
 	maxSkip = 256 << 20
-	// peek is how much of each end of a line over MaxHeld a reader gets.
-	peek = 16 << 10
+	// peekSize is how much of each end of a line over MaxHeld a reader gets.
+	peekSize = 16 << 10
 )
 
-// NearEnd returns the offset of the first line that begins in the last maxScan bytes
+// TailStart returns the offset of the first line that begins in the last maxScan bytes
 // before size, and not before from. Lines over MaxHeld do not count, so that one picture
 // does not hide the text before it.
-func NearEnd(f io.ReaderAt, from, size int64) (int64, error) {
+func TailStart(f io.ReaderAt, from, size int64) (int64, error) {
 	start := size
 	if size-from <= maxSkip {
 		start = from // there may be no whole line yet
@@ -548,9 +548,9 @@ func linesBackward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 		scanned, skipped int
 		feeds            []int // the offsets of the line feeds in this block
 	)
-	buf := make([]byte, min(block, size))
+	buf := make([]byte, min(blockSize, size))
 	for pos := size; pos > 0 && scanned < maxScan && skipped < maxSkip; {
-		n := min(block, pos)
+		n := min(blockSize, pos)
 		data := buf[:n]
 		if got, err := f.ReadAt(data, pos-n); int64(got) < n {
 			if err == io.EOF {
@@ -595,15 +595,15 @@ func linesBackward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 	return nil
 }
 
-// CallRuns reports whether the conversation ends in the middle of a tool call, in a turn that
+// EndsInCall reports whether the conversation ends in the middle of a tool call, in a turn that
 // nobody has ended since. It reads the end of the file.
-func CallRuns(r Reader, f File) bool {
+func EndsInCall(r Reader, f File) bool {
 	file, err := atomicfile.Open(f.Path)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
-	near, err := NearEnd(file, 0, f.Size)
+	near, err := TailStart(file, 0, f.Size)
 	if err != nil {
 		return false
 	}

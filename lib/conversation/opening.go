@@ -57,12 +57,12 @@ func IsOpening(prompt string) bool {
 	case strings.HasPrefix(line, Beacon):
 		return strings.Contains(line, " <- ") && strings.Count(line, " • ") >= 2
 	}
-	return more == "" && len(line) <= maxPrompt && fromNote(line)
+	return more == "" && len(line) <= maxPrompt && isFromNote(line)
 }
 
-// fromNote reports whether a line is the first prompt after a hand-over. It checks both
+// isFromNote reports whether a line is the first prompt after a hand-over. It checks both
 // ends, so that a person can write about such a prompt.
-func fromNote(line string) bool {
+func isFromNote(line string) bool {
 	subject, ends := strings.CutSuffix(line, " "+FromNote)
 	subject, begins := strings.CutPrefix(subject, Handoff)
 	if !begins || !ends || !strings.ContainsAny(subject[max(0, len(subject)-1):], ".!?") {
@@ -71,8 +71,8 @@ func fromNote(line string) bool {
 	return subject == "." || subject == ". "+AskNote || strings.HasPrefix(subject, ": ")
 }
 
-// Asked returns the Excerpt of a prompt for a list, or "" if it is an opening.
-func Asked(prompt string) string {
+// PromptExcerpt returns the Excerpt of a prompt for a list, or "" if it is an opening.
+func PromptExcerpt(prompt string) string {
 	if IsOpening(prompt) {
 		return ""
 	}
@@ -93,10 +93,10 @@ var clientCommands = []string{
 // agent.
 func IsClientCommand(name string) bool { return slices.Contains(clientCommands, name) }
 
-// Words returns what the person typed in a prompt, or "" if that is nothing: the prompt is
+// TypedWords returns what the person typed in a prompt, or "" if that is nothing: the prompt is
 // gt's own, or a command to the client. Of the command /handoff it returns what the person
 // added. A sentence can begin as such a command: "/login returns 500 since Tuesday".
-func Words(prompt string) string {
+func TypedWords(prompt string) string {
 	prompt = strings.TrimSpace(prompt)
 	if IsOpening(prompt) {
 		return ""
@@ -130,7 +130,7 @@ const maxTail = 4 << 20
 func StoppedAt(path string, after time.Time, stops func(line gjson.Result) (stopped, over bool)) time.Time {
 	var at time.Time
 	err := ReadTail(path, maxTail, func(tail []byte) (known bool) {
-		at, known = stoppedIn(tail, after, stops)
+		at, known = stopInTail(tail, after, stops)
 		return known
 	})
 	if err != nil {
@@ -163,8 +163,8 @@ func ReadTail(path string, most int64, each func(tail []byte) (done bool)) error
 	}
 }
 
-// stoppedIn is StoppedAt for the end of a file. known is false if it needs a longer end.
-func stoppedIn(tail []byte, after time.Time, stops func(line gjson.Result) (stopped, over bool)) (at time.Time, known bool) {
+// stopInTail is StoppedAt for the end of a file. known is false if it needs a longer end.
+func stopInTail(tail []byte, after time.Time, stops func(line gjson.Result) (stopped, over bool)) (at time.Time, known bool) {
 	for end := len(tail); end > 0; {
 		begin := bytes.LastIndexByte(tail[:end-1], '\n') + 1
 		line := bytes.Trim(tail[begin:end], "\x00\r\n") // a crash of the machine leaves NUL bytes

@@ -35,7 +35,7 @@ func TestIsOpening(t *testing.T) {
 		if got := IsOpening(prompt); got != want {
 			t.Errorf("%q: %v", prompt, got)
 		}
-		if got := Asked(prompt); (got == "") != (want || prompt == "") {
+		if got := PromptExcerpt(prompt); (got == "") != (want || prompt == "") {
 			t.Errorf("%q is listed as %q", prompt, got)
 		}
 	}
@@ -64,7 +64,7 @@ func TestWords(t *testing.T) {
 		"/help\nis what the bot prints":                                             "/help\nis what the bot prints",
 		"Why does it say \"" + HandoffCommand + "\"?":                               "Why does it say \"" + HandoffCommand + "\"?",
 	} {
-		if got := Words(prompt); got != want {
+		if got := TypedWords(prompt); got != want {
 			t.Errorf("%q: %q, want %q", prompt, got, want)
 		}
 	}

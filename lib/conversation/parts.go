@@ -24,38 +24,38 @@ type Segmenter interface {
 	Segment(f File) (own, of string, at int64)
 }
 
-// Join returns the conversation that several files have. Those that a sync tool made come
+// JoinFiles returns the conversation that several files have. Those that a sync tool made come
 // first, then the others in the order of their last records.
-func Join(all []Conversation) Conversation {
+func JoinFiles(all []Conversation) Conversation {
 	all = slices.Clone(all)
 	sort.SliceStable(all, func(i, j int) bool {
 		a, b := all[i], all[j]
-		if a.File.Copy != b.File.Copy {
-			return a.File.Copy
+		if a.File.IsSyncCopy != b.File.IsSyncCopy {
+			return a.File.IsSyncCopy
 		}
 		return cmp.Or(a.Metadata.Last.Compare(b.Metadata.Last), cmp.Compare(a.File.Changed, b.File.Changed), cmp.Compare(b.File.Path, a.File.Path)) < 0
 	})
-	var one Conversation
-	real := map[string]bool{}
-	for _, c := range slices.Backward(all) { // a file counts once, whatever links lead to it
-		path, err := filepath.EvalSymlinks(c.File.Path)
-		if key := cmp.Or(path, c.File.Path) + "\x00" + string(c.File.ID); err == nil && real[key] {
+	var joined Conversation
+	seen := map[string]bool{}
+	for _, part := range slices.Backward(all) { // a file counts once, whatever links lead to it
+		path, err := filepath.EvalSymlinks(part.File.Path)
+		if key := cmp.Or(path, part.File.Path) + "\x00" + string(part.File.ID); err == nil && seen[key] {
 			continue
 		} else {
-			real[key] = true
+			seen[key] = true
 		}
-		if one.File.Path == "" {
-			one = c
+		if joined.File.Path == "" {
+			joined = part
 			continue
 		}
-		last := &one.File
-		for last.Before != nil {
-			last = last.Before
+		last := &joined.File
+		for last.Earlier != nil {
+			last = last.Earlier
 		}
-		last.Before = &c.File
-		one.Metadata = one.Metadata.mergeEarlier(c.Metadata)
+		last.Earlier = &part.File
+		joined.Metadata = joined.Metadata.mergeEarlier(part.Metadata)
 	}
-	return one
+	return joined
 }
 
 // mergeEarlier returns m completed by the metadata of an earlier file of the same conversation:
@@ -67,21 +67,21 @@ func (m Metadata) mergeEarlier(earlier Metadata) Metadata {
 	}
 	if !earlier.Started.IsZero() && earlier.Started.Before(m.Started) {
 		if earlier.CWD != "" && earlier.CWD != m.CWD {
-			m.CWD, m.Moved = earlier.CWD, cmp.Or(m.Moved, m.CWD)
+			m.CWD, m.MovedTo = earlier.CWD, cmp.Or(m.MovedTo, m.CWD)
 		}
-		m.Started, m.ForkOf, m.First, m.Prompt = earlier.Started, earlier.ForkOf, cmp.Or(earlier.First, m.First), cmp.Or(earlier.Prompt, m.Prompt)
+		m.Started, m.ForkOf, m.FirstID, m.Prompt = earlier.Started, earlier.ForkOf, cmp.Or(earlier.FirstID, m.FirstID), cmp.Or(earlier.Prompt, m.Prompt)
 	}
 	return m
 }
 
 // Files returns the files of a conversation, the one in which it goes on last.
 func (f File) Files() (all []File) {
-	for at := &f; at != nil; at = at.Before {
+	for at := &f; at != nil; at = at.Earlier {
 		all = append(all, *at)
 	}
 	slices.Reverse(all)
 	for i := range all {
-		all[i].Before = nil
+		all[i].Earlier = nil
 	}
 	return all
 }
@@ -89,20 +89,20 @@ func (f File) Files() (all []File) {
 // ReadAll is Read for all files of a conversation, and gives what several have once. From
 // an offset on it reads the last file alone, which the returned offset is for.
 func ReadAll(r Reader, f File, o Options, each func(Entry) bool) (next int64, err error) {
-	if f.Before == nil || o.From > 0 {
+	if f.Earlier == nil || o.From > 0 {
 		return r.Read(f, o, each)
 	}
 	files := f.Files()
-	ends := segments(r, files)
+	ends := segmentEnds(r, files)
 	seed, seen, more := maphash.MakeSeed(), map[uint64]bool{}, true
 	for i, part := range files {
-		own := map[uint64]bool{}
+		inPart := map[uint64]bool{}
 		next, err = r.Read(part, o, func(e Entry) bool {
 			if ends != nil && e.Offset >= ends[i] && e.Kind != TokenUsage {
 				return true
 			}
 			key := maphash.String(seed, strings.Join([]string{string(e.Kind), e.ID, e.Time.String(), e.Text}, "\x00"))
-			if own[key] = true; !seen[key] {
+			if inPart[key] = true; !seen[key] {
 				more = each(e)
 			}
 			return more
@@ -110,16 +110,16 @@ func ReadAll(r Reader, f File, o Options, each func(Entry) bool) (next int64, er
 		if err != nil || !more {
 			return next, err
 		}
-		for key := range own {
+		for key := range inPart {
 			seen[key] = true
 		}
 	}
 	return next, nil
 }
 
-// segments returns up to where each file's records belong to the conversation, or nil if
+// segmentEnds returns up to where each file's records belong to the conversation, or nil if
 // all do. It is 0 for a file to which the last one does not lead back.
-func segments(r Reader, files []File) []int64 {
+func segmentEnds(r Reader, files []File) []int64 {
 	s, ok := r.(Segmenter)
 	if !ok {
 		return nil

@@ -49,7 +49,7 @@ func TestReadAll(t *testing.T) {
 		"c": {say("common", 0), say("in c", 10), say("again", 20)},
 	}}
 	file := func(path string, last int, copied bool) Conversation {
-		return Conversation{File{Path: path, ID: "s", Copy: copied, Size: 100}, Metadata{ID: "s", Started: at(last), Last: at(last), CWD: "/" + path, Title: path}}
+		return Conversation{File{Path: path, ID: "s", IsSyncCopy: copied, Size: 100}, Metadata{ID: "s", Started: at(last), Last: at(last), CWD: "/" + path, Title: path}}
 	}
 	texts := func(r Reader, f File) string {
 		var all []string
@@ -58,11 +58,11 @@ func TestReadAll(t *testing.T) {
 		}
 		return strings.Join(all, "|")
 	}
-	one := Join([]Conversation{file("c", 3, true), file("a", 1, false), file("b", 2, false)})
+	one := JoinFiles([]Conversation{file("c", 3, true), file("a", 1, false), file("b", 2, false)})
 	if got := texts(r, one.File); got != "common|in c|again|in a||again|in b" && got != "common|in c|again|in a||in b" {
 		t.Errorf("%q", got)
 	}
-	if m := one.Metadata; one.File.Path != "b" || !m.Started.Equal(at(1)) || !m.Last.Equal(at(3)) || m.CWD != "/a" || m.Moved != "/b" || m.Title != "b" {
+	if m := one.Metadata; one.File.Path != "b" || !m.Started.Equal(at(1)) || !m.Last.Equal(at(3)) || m.CWD != "/a" || m.MovedTo != "/b" || m.Title != "b" {
 		t.Errorf("%+v", one)
 	}
 	for name, c := range map[string]struct {
@@ -76,7 +76,7 @@ func TestReadAll(t *testing.T) {
 		"it continues none here": {map[string]string{"c": "elsewhere"}, nil, "common|in a||again|again|in b|in c"},
 	} {
 		r.bases, r.begins = c.bases, c.begins
-		one := Join([]Conversation{file("a", 1, false), file("b", 2, false), file("c", 3, false)})
+		one := JoinFiles([]Conversation{file("a", 1, false), file("b", 2, false), file("c", 3, false)})
 		if got := texts(segmented{r}, one.File); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -89,7 +89,7 @@ func TestJoinLinks(t *testing.T) {
 	path, link := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	testenv.NoError(t, os.WriteFile(path, nil, 0o600))
 	testenv.NoError(t, os.Symlink("a", link))
-	one := Join([]Conversation{{File: File{Path: path}}, {File: File{Path: link}}})
+	one := JoinFiles([]Conversation{{File: File{Path: path}}, {File: File{Path: link}}})
 	if n := len(one.File.Files()); n != 1 {
 		t.Errorf("%d files", n)
 	}

@@ -22,16 +22,16 @@ type UsageTally struct {
 	// Price, if not nil, returns the price of one request, and whether it is known.
 	Price func(model string, at time.Time, u Usage) (dollars float64, ok bool)
 
-	seed maphash.Seed
-	seen map[uint64]struct{}  // hashes, because a year has millions
-	sums map[uint64]time.Time // when a session had an Entry.Sum, by a hash of both
-	read map[session.ID]bool  // whose conversations were added
+	seed         maphash.Seed
+	seen         map[uint64]struct{}  // hashes, because a year has millions
+	sums         map[uint64]time.Time // when a session had an Entry.Sum, by a hash of both
+	readSessions map[session.ID]bool  // whose conversations were added
 
-	stated map[session.ID][]counted // the costs that the clients state
+	statedCosts map[session.ID][]tokenRecord // the costs that the clients state
 }
 
-// mark notes a name and reports whether it was noted before.
-func (t *UsageTally) mark(name ...string) bool {
+// markSeen notes a name and reports whether it was noted before.
+func (t *UsageTally) markSeen(name ...string) bool {
 	key := t.hash(name)
 	_, again := t.seen[key]
 	t.seen[key] = struct{}{}
@@ -54,15 +54,15 @@ func (t *UsageTally) hash(name []string) uint64 {
 	return h.Sum64()
 }
 
-// counted is what a tally needs of a TokenUsage. Of a year there are millions, and none may keep
+// tokenRecord is what a tally needs of a TokenUsage. Of a year there are millions, and none may keep
 // the record that its names were read from.
-type counted struct {
+type tokenRecord struct {
 	client           string
 	id, request, sum string // as the entry's
-	in               Origin
+	origin           Origin
 	model            string
 	usage            Usage
-	at               time.Time
+	usedAt           time.Time
 }
 
 // Origin is the folder and the git branch in which a request was made, as far as the client
@@ -89,14 +89,14 @@ type Lineage struct {
 // end a request in the same one: a tally counts those with other numbers, too.
 const UsageAt = "usage."
 
-// Spent is what a conversation says of the tokens that were used in it.
-type Spent []counted
+// TokenRecords is what a conversation says of the tokens that were used in it.
+type TokenRecords []tokenRecord
 
-// ReadSpent reads a conversation. Several may be read at once.
-func ReadSpent(r Reader, f File) (Spent, error) {
-	spent := Spent{}
+// ReadTokens reads a conversation. Several may be read at once.
+func ReadTokens(r Reader, f File) (TokenRecords, error) {
+	spent := TokenRecords{}
 	var at time.Time // of the last entry
-	var last counted
+	var last tokenRecord
 	_, err := ReadAll(r, f, Options{TokensOnly: true}, func(e Entry) bool {
 		if !e.Time.IsZero() {
 			at = e.Time
@@ -104,11 +104,11 @@ func ReadSpent(r Reader, f File) (Spent, error) {
 		if e.Kind != TokenUsage {
 			return true
 		}
-		c := counted{client: f.Client, request: strings.Clone(e.Request), sum: strings.Clone(e.Sum), usage: e.Usage, at: at}
+		c := tokenRecord{client: f.Client, request: strings.Clone(e.Request), sum: strings.Clone(e.Sum), usage: e.Usage, usedAt: at}
 		if c.id = strings.Clone(e.ID); strings.HasPrefix(c.id, UsageAt) {
 			c.id = fmt.Sprint(c.id, c.usage)
 		}
-		c.model, c.in = keepSame(last.model, e.Model), Origin{keepSame(last.in.CWD, e.Origin.CWD), keepSame(last.in.Branch, e.Origin.Branch)}
+		c.model, c.origin = copyUnlessSame(last.model, e.Model), Origin{copyUnlessSame(last.origin.CWD, e.Origin.CWD), copyUnlessSame(last.origin.Branch, e.Origin.Branch)}
 		last = c
 		spent = append(spent, c)
 		return true
@@ -116,77 +116,77 @@ func ReadSpent(r Reader, f File) (Spent, error) {
 	return spent, err
 }
 
-// keepSame returns a copy of now, or before if that is the same, as it mostly is.
-func keepSame(before, now string) string {
+// copyUnlessSame returns a copy of now, or before if that is the same, as it mostly is.
+func copyUnlessSame(before, now string) string {
 	if now == before {
 		return before
 	}
 	return strings.Clone(now)
 }
 
-// AddSpent counts the requests of a conversation that no earlier one had, and returns their usage
+// AddTokens counts the requests of a conversation that no earlier one had, and returns their usage
 // by hour and origin. Its ancestors have to be added before, because a fork begins with copies of
 // their requests. Of several records with the same id only the last counts.
-func (t *UsageTally) AddSpent(spent Spent, of Lineage) (added []HourUsage) {
+func (t *UsageTally) AddTokens(spent TokenRecords, lineage Lineage) (added []HourUsage) {
 	if t.seen == nil {
 		t.seed, t.seen = maphash.MakeSeed(), map[uint64]struct{}{}
-		t.sums, t.read, t.stated = map[uint64]time.Time{}, map[session.ID]bool{}, map[session.ID][]counted{}
+		t.sums, t.readSessions, t.statedCosts = map[uint64]time.Time{}, map[session.ID]bool{}, map[session.ID][]tokenRecord{}
 	}
-	of.Ancestors = slices.DeleteFunc(slices.Clone(of.Ancestors), func(a session.ID) bool { return a == "" || a == of.ID })
-	var order []string                           // the ids, as they came first
-	last := make(map[string]int, len(spent))     // the index of a message's last record, of which a client may write several while it streams
-	byHour := map[hourOrigin]map[string]*Usage{} // by model
+	lineage.Ancestors = slices.DeleteFunc(slices.Clone(lineage.Ancestors), func(a session.ID) bool { return a == "" || a == lineage.ID })
+	var order []string                            // the ids, as they came first
+	lastIndex := make(map[string]int, len(spent)) // the index of a message's last record, of which a client may write several while it streams
+	byHour := map[hourOrigin]map[string]*Usage{}  // by model
 	// count adds a record to its hour, unless that is outside of the time.
-	count := func(c counted) {
-		if c.at.Before(t.Since) || !t.Until.IsZero() && !c.at.Before(t.Until) {
+	addRecord := func(c tokenRecord) {
+		if c.usedAt.Before(t.Since) || !t.Until.IsZero() && !c.usedAt.Before(t.Until) {
 			return
 		}
 		used := c.usage
 		if t.Price != nil && used.HasTokens() {
 			var known bool
-			if used.Priced, known = t.Price(c.model, c.at, used); !known {
+			if used.Priced, known = t.Price(c.model, c.usedAt, used); !known {
 				used.Unpriced = used.Tokens()
 			}
 		}
-		key := hourOrigin{hourOf(c.at), c.in}
+		key := hourOrigin{hourOf(c.usedAt), c.origin}
 		if byHour[key] == nil {
 			byHour[key] = map[string]*Usage{}
 		}
-		add(byHour[key], c.model, used)
+		addUsage(byHour[key], c.model, used)
 	}
 	for i, c := range spent {
 		if c.id == "" {
-			count(c)
+			addRecord(c)
 			continue
 		}
 		id := c.id + "\x00" + cmp.Or(c.request, c.sum)
-		before, repeated := last[id]
+		before, repeated := lastIndex[id]
 		if !repeated {
 			order = append(order, id)
 		}
-		last[id] = i
+		lastIndex[id] = i
 		// A record that has only a cost gives the total so far. It adds the difference to the record
 		// before it, or to the total that a fork began with.
 		if !c.usage.onlyCost() || t.hasSeen("id", c.client, c.id) {
 			continue
 		}
-		t.stated[of.ID] = append(t.stated[of.ID], c)
+		t.statedCosts[lineage.ID] = append(t.statedCosts[lineage.ID], c)
 		costBefore := spent[before].usage.Cost
 		if !repeated {
-			costBefore = t.inherited(of, c.model)
+			costBefore = t.inheritedCost(lineage, c.model)
 		}
 		if costBefore <= c.usage.Cost { // else the client began anew
 			c.usage.Cost -= costBefore
 		}
-		count(c)
+		addRecord(c)
 	}
-	copied := t.copies(of)
+	copied := t.copyTest(lineage)
 	for _, id := range order {
-		if c := spent[last[id]]; !t.countedBefore(c, of, copied) && !c.usage.onlyCost() {
-			count(c)
+		if c := spent[lastIndex[id]]; !t.countedBefore(c, lineage, copied) && !c.usage.onlyCost() {
+			addRecord(c)
 		}
 	}
-	t.read[of.ID] = true
+	t.readSessions[lineage.ID] = true
 	var times []hourOrigin
 	for at := range byHour {
 		times = append(times, at)
@@ -219,51 +219,51 @@ func hourOf(at time.Time) time.Time {
 }
 
 // countedBefore reports whether an earlier conversation had what c counts.
-func (t *UsageTally) countedBefore(c counted, of Lineage, copied func(counted) bool) bool {
+func (t *UsageTally) countedBefore(c tokenRecord, lineage Lineage, copied func(tokenRecord) bool) bool {
 	copy := c.sum != "" && copied(c)
 	// A record of an older version names neither the request nor the sum.
 	unsure := t.hasSeen("unsure", c.client, c.id)
-	known := t.mark("id", c.client, c.id)
+	known := t.markSeen("id", c.client, c.id)
 	switch {
 	case c.request != "":
-		return t.mark("request", c.client, c.id, c.request) || unsure
+		return t.markSeen("request", c.client, c.id, c.request) || unsure
 	case c.sum != "":
-		same := !c.at.IsZero() && t.mark("at", c.client, c.id, c.sum, c.at.String()) // another session can have the record itself
-		return t.mark("sum", string(of.ID), c.client, c.id, c.sum) || unsure || copy || same
+		same := !c.usedAt.IsZero() && t.markSeen("at", c.client, c.id, c.sum, c.usedAt.String()) // another session can have the record itself
+		return t.markSeen("sum", string(lineage.ID), c.client, c.id, c.sum) || unsure || copy || same
 	}
-	t.mark("unsure", c.client, c.id)
+	t.markSeen("unsure", c.client, c.id)
 	return known
 }
 
-// copies returns a function that reports whether an Entry.Sum is one that an ancestor had
+// copyTest returns a function that reports whether an Entry.Sum is one that an ancestor had
 // before. A copy is at the beginning, so the first sum that is of none ends it.
-func (t *UsageTally) copies(of Lineage) func(counted) bool {
+func (t *UsageTally) copyTest(lineage Lineage) func(tokenRecord) bool {
 	diverged := false
-	return func(c counted) bool {
+	return func(c tokenRecord) bool {
 		copied := false
 		name := func(id session.ID) uint64 {
 			return maphash.String(t.seed, c.client+"\x00"+string(id)+"\x00"+c.sum)
 		}
-		for _, a := range of.Ancestors {
+		for _, a := range lineage.Ancestors {
 			at, has := t.sums[name(a)]
-			copied = copied || has && !diverged && (of.Began.IsZero() || !at.After(of.Began))
-			if !has && !t.read[a] { // it is gone, and others may have copied the same
-				t.sums[name(a)] = of.Began
+			copied = copied || has && !diverged && (lineage.Began.IsZero() || !at.After(lineage.Began))
+			if !has && !t.readSessions[a] { // it is gone, and others may have copied the same
+				t.sums[name(a)] = lineage.Began
 			}
 		}
-		if _, has := t.sums[name(of.ID)]; !has {
-			t.sums[name(of.ID)] = c.at
+		if _, has := t.sums[name(lineage.ID)]; !has {
+			t.sums[name(lineage.ID)] = c.usedAt
 		}
 		diverged = diverged || !copied
 		return copied
 	}
 }
 
-// inherited returns the cost with which a fork begins: its origin's at the time of the fork.
-func (t *UsageTally) inherited(of Lineage, model string) (cost float64) {
-	for _, a := range of.Ancestors {
-		for _, c := range t.stated[a] {
-			if c.model == model && !c.at.After(of.Began) {
+// inheritedCost returns the cost with which a fork begins: its origin's at the time of the fork.
+func (t *UsageTally) inheritedCost(lineage Lineage, model string) (cost float64) {
+	for _, a := range lineage.Ancestors {
+		for _, c := range t.statedCosts[a] {
+			if c.model == model && !c.usedAt.After(lineage.Began) {
 				cost = c.usage.Cost
 			}
 		}
@@ -282,7 +282,7 @@ func (u Usage) Tokens() int64 { return u.Input + u.CacheRead + u.CacheWrite + u.
 
 func (u Usage) onlyCost() bool { return u.Cost > 0 && !u.HasTokens() }
 
-func add(to map[string]*Usage, model string, u Usage) {
+func addUsage(to map[string]*Usage, model string, u Usage) {
 	if to[model] == nil {
 		to[model] = &Usage{}
 	}
@@ -317,7 +317,7 @@ type HourUsage struct {
 func SumByModel(hours []HourUsage) []ModelUsage {
 	models := map[string]*Usage{}
 	for _, d := range hours {
-		add(models, d.Model, d.Usage)
+		addUsage(models, d.Model, d.Usage)
 	}
 	return sortModels(models)
 }

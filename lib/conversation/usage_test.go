@@ -65,8 +65,8 @@ func TestUsageTally(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var tally UsageTally
 			for i, of := range c.order {
-				spent, err := ReadSpent(c.files, File{Client: "told", Path: string(of.ID)})
-				added := tally.AddSpent(spent, of)
+				spent, err := ReadTokens(c.files, File{Client: "told", Path: string(of.ID)})
+				added := tally.AddTokens(spent, of)
 				var sum Usage
 				for _, d := range added {
 					sum.Add(d.Usage)
@@ -78,8 +78,8 @@ func TestUsageTally(t *testing.T) {
 		})
 	}
 	some := UsageTally{Since: at(2), Until: at(4)}
-	spent, _ := ReadSpent(told{"one": {out(1, "a", "", "", 1), out(2, "b", "", "", 2), out(3, "", "", "", 4), out(4, "d", "", "", 8), cost(1, "c", 1), cost(3, "c", 3)}}, File{Path: "one"})
-	added := some.AddSpent(spent, Lineage{ID: "one"})
+	spent, _ := ReadTokens(told{"one": {out(1, "a", "", "", 1), out(2, "b", "", "", 2), out(3, "", "", "", 4), out(4, "d", "", "", 8), cost(1, "c", 1), cost(3, "c", 3)}}, File{Path: "one"})
+	added := some.AddTokens(spent, Lineage{ID: "one"})
 	if len(added) != 2 || added[0].Usage != (Usage{Output: 2}) || added[1].Usage != (Usage{Output: 4, Cost: 2}) || added[1].Hour.Sub(added[0].Hour) != time.Hour {
 		t.Errorf("of some hours: %+v", added)
 	}

@@ -389,7 +389,7 @@ func (l *Launch) hookSources() (how wiring.Client, a wiring.Agent, known bool, e
 		}
 		return l.Env.Getenv(key)
 	}
-	return wirings.Sources(l.client, getenv, git.Top(l.Path))
+	return wirings.AgentSources(l.client, getenv, git.Top(l.Path))
 }
 
 // findConversation chooses what to resume: the instance's own conversation, else a copy of ForkOf,

@@ -188,7 +188,7 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 		plain := agent.Plain(styled)
 		shown, _ := c.Input(styled)
 		switch now := time.Now(); {
-		case c.Opens(plain):
+		case c.MayAskTrust(plain):
 			takesSince = time.Time{}
 		case c.ScreenState(plain) == agent.Busy:
 			return accepted, nil
@@ -202,7 +202,7 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 		q, asks := c.Question(styled)
 		choice := 0
 		if asks {
-			choice = c.Accepts(q)
+			choice = c.AcceptingOption(q)
 		}
 		switch {
 		case !asks || choice > 0:

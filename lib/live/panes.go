@@ -90,7 +90,7 @@ func (a Agent) Observe(now time.Time) status.Observation {
 	}
 	if q, asks := a.Client.Question(a.Screen); asks && o.Status != status.Running {
 		o.Status, o.Reason = status.Waiting, status.Question
-		if a.Client.Accepts(q) > 0 {
+		if a.Client.AcceptingOption(q) > 0 {
 			o.Reason = status.Permission // it asks to trust the folder or to accept its flags
 		}
 	}

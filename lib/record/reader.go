@@ -21,7 +21,7 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	lost.Add(err)
 	for _, id := range ids {
-		if f := (conversation.File{Client: Client, Store: store, Path: s.File(id)}); lost.Stat(&f) {
+		if f := (conversation.File{Client: Client, Store: store, Path: s.File(id)}); lost.SetStat(&f) {
 			each(f)
 		}
 	}
@@ -49,7 +49,7 @@ func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error)
 	at := end.mark
 	return conversation.Metadata{
 		ID: head.Session, Parent: head.Parent, ForkOf: head.ForkOf, Agent: head.Agent,
-		CWD: head.CWD, Moved: at.Moved, Branch: at.Branch, Model: at.Model, Version: head.Version,
+		CWD: head.CWD, MovedTo: at.Moved, Branch: at.Branch, Model: at.Model, Version: head.Version,
 		Title: at.Title, Prompt: at.Prompt, Started: head.Started, Last: at.Last, Headless: at.Headless,
 	}, nil
 }

@@ -97,7 +97,7 @@ func KeyOf(c conversation.Conversation) Key {
 
 // clean returns the metadata with invalid UTF-8 and secrets removed.
 func (y *Syncer) clean(m conversation.Metadata) conversation.Metadata {
-	for _, s := range []*string{&m.CWD, &m.Moved, &m.Branch, &m.Model, &m.Version, &m.Title, &m.Prompt} {
+	for _, s := range []*string{&m.CWD, &m.MovedTo, &m.Branch, &m.Model, &m.Version, &m.Title, &m.Prompt} {
 		*s = y.Redact(valid(*s))
 	}
 	return m
@@ -267,7 +267,7 @@ func (p *pass) head() error {
 func (p *pass) read(r conversation.Reader) error {
 	n, until := 0, p.begin
 	unknown := p.begin > 0 && p.at.TakenBack == nil // an older gt wrote the last mark
-	back := p.done.Rewritten || unknown || p.begin > 0 && conversation.Removes(p.c.File.Path) && (p.from == 0 || len(p.at.TakenBack) > 0)
+	back := p.done.Rewritten || unknown || p.begin > 0 && conversation.ErasesTakenBack(p.c.File.Path) && (p.from == 0 || len(p.at.TakenBack) > 0)
 	if unknown {
 		until = 0 // what was taken back ended before
 	}
@@ -317,12 +317,12 @@ func (p *pass) findTakenBack(r conversation.Reader, until int64) error {
 	if err != nil {
 		return err
 	}
-	if conversation.Removes(p.c.File.Path) && p.at.Source == p.c.File.Path {
+	if conversation.ErasesTakenBack(p.c.File.Path) && p.at.Source == p.c.File.Path {
 		had, err := p.prompts()
 		if err != nil {
 			return err
 		}
-		found = append(found, conversation.Removed(had, live)...)
+		found = append(found, conversation.ErasedPrompts(had, live)...)
 	}
 	var taken []string
 	var ends []int64
@@ -372,7 +372,7 @@ func (p *pass) mark(next int64) error {
 		at.TakenBack = []string{}
 	}
 	at.Source, at.Next, at.Size, at.Changed, at.Tail, at.Hidden = p.c.File.Path, next, p.c.File.Size, p.c.File.Changed, tail, p.hidden
-	at.Title, at.Prompt, at.Model, at.Moved, at.Branch, at.Headless = m.Title, m.Prompt, m.Model, m.Moved, m.Branch, m.Headless
+	at.Title, at.Prompt, at.Model, at.Moved, at.Branch, at.Headless = m.Title, m.Prompt, m.Model, m.MovedTo, m.Branch, m.Headless
 	if old := p.old; old != nil && p.done.Lines == 0 {
 		before := *old
 		before.Size, before.Changed, before.Hidden = at.Size, at.Changed, at.Hidden

@@ -39,7 +39,7 @@ func (r rewinder) Read(f conversation.File, o conversation.Options, each func(co
 		if e.Kind == conversation.Prompt {
 			e.ID = e.Request
 		}
-		switch gone := slices.Contains(*r.back, e.Request) && !o.TooLong(f.Path); {
+		switch gone := slices.Contains(*r.back, e.Request) && !o.TooLongToSearch(f.Path); {
 		case gone && e.Kind == conversation.Prompt && o.TakenBack != nil:
 			o.TakenBack(e)
 		case !gone && at >= o.From:

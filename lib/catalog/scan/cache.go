@@ -27,7 +27,7 @@ func keyOf(f conversation.File) cacheKey { return cacheKey{f.Path, string(f.ID)}
 // texts are what the last column has: a row of many columns takes longer to read.
 func texts(m *conversation.Metadata) []any {
 	return []any{
-		(*string)(&m.ID), &m.Started, &m.Last, (*string)(&m.Parent), (*string)(&m.ForkOf), &m.First, &m.CWD, &m.Moved,
+		(*string)(&m.ID), &m.Started, &m.Last, (*string)(&m.Parent), (*string)(&m.ForkOf), &m.FirstID, &m.CWD, &m.MovedTo,
 		&m.Branch, &m.Model, &m.Version, &m.Headless, &m.Title, &m.Prompt, &m.Agent,
 	}
 }

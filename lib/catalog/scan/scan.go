@@ -78,7 +78,7 @@ func joinFiles(all []conversation.Conversation) []conversation.Conversation {
 		if k := keyOf(c); parts[k] == nil {
 			each = append(each, c)
 		} else if at[k] == i {
-			each = append(each, conversation.Join(parts[k]))
+			each = append(each, conversation.JoinFiles(parts[k]))
 		}
 	}
 	return each
@@ -207,8 +207,8 @@ func ReaderOf(client string) conversation.Reader {
 
 // Skipped returns how many records of a conversation its reader does not give.
 func Skipped(f conversation.File) (n int) {
-	if f.Before != nil {
-		n = Skipped(*f.Before)
+	if f.Earlier != nil {
+		n = Skipped(*f.Earlier)
 	}
 	if f.Size > 0 && f.Size <= conversation.MaxRecord { // a database's conversation has no size
 		return n
@@ -233,7 +233,7 @@ func CheckRead(id session.ID, f conversation.File) error {
 
 // sanitizeMetadata returns the metadata for the cache: with invalid UTF-8 replaced, and without secrets.
 func sanitizeMetadata(f conversation.Metadata, clean func(string) string) conversation.Metadata {
-	for _, s := range []*string{&f.First, &f.CWD, &f.Moved, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt, &f.Agent} {
+	for _, s := range []*string{&f.FirstID, &f.CWD, &f.MovedTo, &f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt, &f.Agent} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
 	}
 	for _, s := range []*string{&f.Branch, &f.Model, &f.Version, &f.Title, &f.Prompt} {
@@ -267,7 +267,7 @@ func Locate(state place.State, all []conversation.Conversation, dirs ...string) 
 	for _, c := range lost {
 		findFolder, ok := placed[c.File.Client]
 		if !ok {
-			findFolder = readers.FindReader(c.File.Client).(conversation.Placer).Placed(dirs)
+			findFolder = readers.FindReader(c.File.Client).(conversation.Placer).FolderFinder(dirs)
 			placed[c.File.Client] = findFolder
 		}
 		c.Metadata.CWD = findFolder(c.File)

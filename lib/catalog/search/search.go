@@ -392,7 +392,7 @@ func (s *search) searchConversation(q *Query, c *opened, each func(Hit) bool) (w
 			return false, err
 		}
 		// With one file, first is an offset in it. A search for first hits needs no turns.
-		if q.First && c.File.Before == nil {
+		if q.First && c.File.Earlier == nil {
 			options.From = first
 		}
 		options.Skip = func(record []byte) bool { return quiet(record) || firstNeedle(q.needles, record) < 0 }
@@ -422,11 +422,11 @@ func quietIn(r conversation.Reader, f conversation.File, tools bool) func(record
 	if !ok || slices.ContainsFunc(f.Files(), func(f conversation.File) bool { return !p.PlainText(f) }) {
 		return nil
 	}
-	if k, keeps := r.(conversation.Keeper); tools && keeps && slices.ContainsFunc(f.Files(), k.Keeps) {
+	if k, keeps := r.(conversation.Keeper); tools && keeps && slices.ContainsFunc(f.Files(), k.KeepsResults) {
 		return nil
 	}
 	if t, ok := r.(conversation.Quieter); ok {
-		return func(record []byte) bool { return t.Quiet(record, tools) }
+		return func(record []byte) bool { return t.IsSilent(record, tools) }
 	}
 	return func([]byte) bool { return false }
 }

@@ -38,11 +38,11 @@ type StoreGuard struct {
 
 	// Known returns what the person's table of agents says of a client; nil means
 	// nothing.
-	Known func(client string) Known
+	Known func(client string) TableAccounts
 }
 
-// Known is what a person's table of agents says of a client's accounts.
-type Known struct {
+// TableAccounts is what a person's table of agents says of a client's accounts.
+type TableAccounts struct {
 	Accounts []string // additional ones that the person listed
 
 	// For a client that gt cannot read: the variable that names its folder, and the
@@ -69,16 +69,16 @@ func (e *ForeignError) Error() string { return fmt.Sprintf("'%s' is not used: %v
 
 func (e *ForeignError) Unwrap() error { return e.Err }
 
-// Kernel reports whether the path means a different folder for each process.
-func (e *ForeignError) Kernel() bool { return e.Err == errSystem }
+// IsKernelPath reports whether the path means a different folder for each process.
+func (e *ForeignError) IsKernelPath() bool { return e.Err == errSystem }
 
-// Account returns nil if a folder is one of a client's accounts and the person's; else a
+// CheckAccount returns nil if a folder is one of a client's accounts and the person's; else a
 // ForeignError.
-func (o StoreGuard) Account(client, dir string) error {
-	why := errElsewhere
+func (o StoreGuard) CheckAccount(client, dir string) error {
+	reason := errElsewhere
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || !filepath.IsAbs(dir) {
-		return &ForeignError{dir, why}
+		return &ForeignError{dir, reason}
 	}
 	for p := range o.places(client) {
 		if at, err := o.checkFolder(p, p.Dir); at != real {
@@ -86,26 +86,26 @@ func (o StoreGuard) Account(client, dir string) error {
 		} else if err == nil {
 			return nil
 		} else {
-			why = err
+			reason = err
 		}
 	}
-	return &ForeignError{dir, why}
+	return &ForeignError{dir, reason}
 }
 
-// File returns the account that has a client's conversation, and the conversation's path
+// FindAccount returns the account that has a client's conversation, and the conversation's path
 // without links. It returns a ForeignError if the account is not the person's. A
 // conversation need not exist any more.
-func (o StoreGuard) File(client, path string) (store, real string, err error) {
-	why := errElsewhere
+func (o StoreGuard) FindAccount(client, path string) (store, real string, err error) {
+	reason := errElsewhere
 	if filepath.IsAbs(path) {
 		real = place.Real(path)
 		for p := range o.places(client) {
 			for _, folder := range p.Folders {
 				at, err := o.checkFolder(p, filepath.Join(p.Dir, folder))
-				if at == "" && Unreadable(err) && why == errElsewhere {
-					why = err // it may be there
+				if at == "" && IsUnreadable(err) && reason == errElsewhere {
+					reason = err // it may be there
 				}
-				if at == "" || !place.IsBelow(real, at) && !o.linked(filepath.Join(p.Dir, folder), path, real) {
+				if at == "" || !place.IsBelow(real, at) && !o.isBehindLink(filepath.Join(p.Dir, folder), path, real) {
 					continue
 				}
 				if err == nil {
@@ -114,17 +114,17 @@ func (o StoreGuard) File(client, path string) (store, real string, err error) {
 				if err == nil {
 					return filepath.Clean(p.Dir), real, nil
 				}
-				why = err
+				reason = err
 			}
 		}
 	}
-	return "", "", &ForeignError{path, why}
+	return "", "", &ForeignError{path, reason}
 }
 
-// linked reports whether a conversation is in a folder to which a link in a store leads, as from a
+// isBehindLink reports whether a conversation is in a folder to which a link in a store leads, as from a
 // project's folder to one that is synchronized. Such a folder must be the person's alone and
 // outside of the projects, and the file itself must be no link.
-func (o StoreGuard) linked(store, path, real string) bool {
+func (o StoreGuard) isBehindLink(store, path, real string) bool {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil || filepath.Join(dir, filepath.Base(path)) != real || !place.IsBelow(filepath.Clean(path), store) {
 		return false
@@ -133,13 +133,13 @@ func (o StoreGuard) linked(store, path, real string) bool {
 	return err == nil
 }
 
-// Holds returns the real path of a conversation that is in one of the person's accounts, of any client.
-func (o StoreGuard) Holds(path string) (real string, err error) {
+// FindAnyAccount returns the real path of a conversation that is in one of the person's accounts, of any client.
+func (o StoreGuard) FindAnyAccount(path string) (real string, err error) {
 	for _, c := range registry.Clients() {
 		if c.Accounts == nil {
 			continue
 		}
-		if _, real, err = o.File(c.Name, path); err == nil {
+		if _, real, err = o.FindAccount(c.Name, path); err == nil {
 			return real, nil
 		}
 	}
@@ -181,7 +181,7 @@ func (o StoreGuard) places(client string) iter.Seq[Place] {
 func (o StoreGuard) checkFolder(p Place, dir string) (real string, err error) {
 	real, err = filepath.EvalSymlinks(dir)
 	switch {
-	case Unreadable(err):
+	case IsUnreadable(err):
 		return "", err
 	case err != nil || !filepath.IsAbs(dir):
 		return "", errElsewhere
@@ -200,34 +200,34 @@ func (o StoreGuard) checkFolder(p Place, dir string) (real string, err error) {
 			return real, errRepository
 		}
 	}
-	return real, private(real, home)
+	return real, checkPrivate(real, home)
 }
 
-// Unreadable reports whether the error means that gt could not look, and not that the
+// IsUnreadable reports whether the error means that gt could not look, and not that the
 // path is missing or foreign.
-func Unreadable(err error) bool {
+func IsUnreadable(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && errno != syscall.ENOENT && errno != syscall.ENOTDIR
 }
 
-// private returns nil if only the person and root can write to a folder or replace it, otherwise the
+// checkPrivate returns nil if only the person and root can write to a folder or replace it, otherwise the
 // reason. From within the home folder, it does not check the home folder and those above it.
-func private(dir, home string) error {
+func checkPrivate(dir, home string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Lstat(at)
 		switch {
-		case Unreadable(err):
+		case IsUnreadable(err):
 			return err
 		case err != nil:
 			return errElsewhere
 		}
-		if system(at) {
+		if isKernelPath(at) {
 			return errSystem
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		mode := info.Mode()
 		switch {
-		case !ok || st.Uid != 0 && !Persons(info, home):
+		case !ok || st.Uid != 0 && !IsPersons(info, home):
 			return errOwner
 		case mode&0o002 != 0 && (at == dir || mode&fs.ModeSticky == 0),
 			mode&0o020 != 0 && st.Uid != 0 && int(st.Gid) != os.Getegid() && (at == dir || mode&fs.ModeSticky == 0):
@@ -239,9 +239,9 @@ func private(dir, home string) error {
 	}
 }
 
-// Persons reports whether a file is the person's: the current user's or, if root runs gt
+// IsPersons reports whether a file is the person's: the current user's or, if root runs gt
 // for somebody, the owner's of the home folder.
-func Persons(info fs.FileInfo, home string) bool {
+func IsPersons(info fs.FileInfo, home string) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return false
@@ -260,11 +260,11 @@ func Persons(info fs.FileInfo, home string) bool {
 	return ok && owner.Uid == st.Uid
 }
 
-// Folder returns the real path of a folder that a log names as an agent's working folder.
+// CheckWorkFolder returns the real path of a folder that a log names as an agent's working folder.
 // It returns a ForeignError if the folder is not the person's, or if its name means
 // another folder for each process, such as /proc/self/cwd. If it does not exist, the
 // error is os.Stat's.
-func (o StoreGuard) Folder(dir string) (string, error) {
+func (o StoreGuard) CheckWorkFolder(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", err
@@ -275,17 +275,17 @@ func (o StoreGuard) Folder(dir string) (string, error) {
 		return "", err
 	case !info.IsDir():
 		return "", &fs.PathError{Op: "stat", Path: dir, Err: syscall.ENOTDIR}
-	case system(filepath.Clean(dir)) || system(real):
+	case isKernelPath(filepath.Clean(dir)) || isKernelPath(real):
 		return "", &ForeignError{dir, errSystem}
-	case !Persons(info, o.Getenv("HOME")):
+	case !IsPersons(info, o.Getenv("HOME")):
 		return "", &ForeignError{dir, errOwner}
 	}
 	return real, nil
 }
 
-// system reports whether a path is in a virtual file system of the kernel, which differs
+// isKernelPath reports whether a path is in a virtual file system of the kernel, which differs
 // for each process.
-func system(path string) bool {
+func isKernelPath(path string) bool {
 	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev/fd"}, func(top string) bool { return place.IsBelow(path, top) })
 }
 
@@ -302,14 +302,14 @@ func Places(client string, getenv func(string) string) iter.Seq[Place] {
 }
 
 // FindCurrent returns the account that a client with this environment uses.
-func FindCurrent(client string, getenv func(string) string) (conversation.Account, error) {
+func FindCurrent(client string, getenv func(string) string) (conversation.ClientFolder, error) {
 	for p := range Places(client, getenv) {
 		if p.By == contract.Found {
 			break
 		}
-		return conversation.Account{Dir: p.Dir, Sessions: p.Sessions}, nil
+		return conversation.ClientFolder{Dir: p.Dir, Sessions: p.Sessions}, nil
 	}
-	return conversation.Account{}, errors.New("HOME is not set")
+	return conversation.ClientFolder{}, errors.New("HOME is not set")
 }
 
 // Stores returns the folders in which a client keeps conversations: only existing ones, each
@@ -320,19 +320,19 @@ func Stores(client string, getenv func(string) string) (stores []string) {
 		return nil
 	}
 	places := slices.Collect(c.Accounts(getenv))
-	most := 0
+	maxFolders := 0
 	for _, p := range places {
-		most = max(most, len(p.Folders))
+		maxFolders = max(maxFolders, len(p.Folders))
 	}
 	var seen []string
-	for i := range most {
+	for i := range maxFolders {
 		for _, p := range places {
 			dir := filepath.Clean(p.Dir)
 			if i >= len(p.Folders) || slices.Contains(stores, dir) {
 				continue
 			}
 			target, there := resolveFolder(filepath.Join(p.Dir, p.Folders[i]))
-			if there && !slices.Contains(seen, target) && (c.Holds == nil || c.Holds(dir)) {
+			if there && !slices.Contains(seen, target) && (c.HasConversations == nil || c.HasConversations(dir)) {
 				stores, seen = append(stores, dir), append(seen, target)
 			}
 		}

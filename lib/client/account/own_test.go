@@ -60,11 +60,11 @@ func TestOwnFile(t *testing.T) {
 		check(t, os.Symlink(filepath.Join(beside, dir), filepath.Join(home, ".claude", "projects", name)))
 	}
 	check(t, os.Chmod(filepath.Join(beside, "shared"), 0o777))
-	own := StoreGuard{Getenv: getenv(home), Projects: []string{filepath.Join(beside, "project")}, Known: func(client string) Known {
+	own := StoreGuard{Getenv: getenv(home), Projects: []string{filepath.Join(beside, "project")}, Known: func(client string) TableAccounts {
 		if client == "vibe" {
-			return Known{Variable: "VIBE_HOME", Store: ".vibe"}
+			return TableAccounts{Variable: "VIBE_HOME", Store: ".vibe"}
 		}
-		return Known{Accounts: []string{filepath.Join(beside, "listed")}}
+		return TableAccounts{Accounts: []string{filepath.Join(beside, "listed")}}
 	}}
 	for _, c := range []struct{ client, path, store string }{
 		{"claude", home + "/.claude/projects/p/a.jsonl", ".claude"},
@@ -97,7 +97,7 @@ func TestOwnFile(t *testing.T) {
 		{"claude", "", ""},
 		{"nobody", home + "/.claude/other/a.jsonl", ""},
 	} {
-		store, real, err := own.File(c.client, c.path)
+		store, real, err := own.FindAccount(c.client, c.path)
 		want := ""
 		if c.store != "" {
 			want = filepath.Join(home, c.store)
@@ -172,14 +172,14 @@ func TestOwnAccount(t *testing.T) {
 			if c.change != nil {
 				c.change(t, account, beside)
 			}
-			if err := own.Account("claude", account); !errors.Is(err, want) {
+			if err := own.CheckAccount("claude", account); !errors.Is(err, want) {
 				t.Errorf("the account: %v, and not %v", err, want)
 			}
 			path := filepath.Join(account, "projects", "p", "a.jsonl")
-			if _, _, err := own.File("claude", path); !errors.Is(err, want) {
+			if _, _, err := own.FindAccount("claude", path); !errors.Is(err, want) {
 				t.Errorf("the conversation: %v, and not %v", err, want)
 			}
-			if err := own.Account("claude", filepath.Join(account, "projects")); !errors.Is(err, errElsewhere) {
+			if err := own.CheckAccount("claude", filepath.Join(account, "projects")); !errors.Is(err, errElsewhere) {
 				t.Errorf("a folder in it: %v", err)
 			}
 		})
@@ -213,32 +213,32 @@ func TestOwnFolder(t *testing.T) {
 	check(t, os.Symlink(filepath.Join(beside, "mine"), filepath.Join(beside, "link")))
 	own := StoreGuard{Getenv: getenv(home)}
 	for _, dir := range []string{"mine", "link"} {
-		if real, err := own.Folder(filepath.Join(beside, dir)); err != nil || real != filepath.Join(beside, "mine") {
+		if real, err := own.CheckWorkFolder(filepath.Join(beside, dir)); err != nil || real != filepath.Join(beside, "mine") {
 			t.Errorf("%s is %s, %v", dir, real, err)
 		}
 	}
 	for _, dir := range []string{"gone", "mine/x"} {
 		var foreign *ForeignError
-		if _, err := own.Folder(filepath.Join(beside, dir)); err == nil || errors.As(err, &foreign) {
+		if _, err := own.CheckWorkFolder(filepath.Join(beside, dir)); err == nil || errors.As(err, &foreign) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
 	if _, err := os.Stat("/proc/self/cwd"); err == nil {
 		for _, dir := range []string{"/proc/self/cwd", "/proc/" + strconv.Itoa(os.Getpid()) + "/cwd", "/proc", "/sys"} {
 			var foreign *ForeignError
-			if _, err := own.Folder(dir); !errors.As(err, &foreign) || !foreign.Kernel() {
+			if _, err := own.CheckWorkFolder(dir); !errors.As(err, &foreign) || !foreign.IsKernelPath() {
 				t.Errorf("%s: %v", dir, err)
 			}
 		}
 	}
 	if os.Geteuid() == 0 {
 		check(t, os.Chown(filepath.Join(beside, "others"), 4711, -1))
-		if _, err := own.Folder(filepath.Join(beside, "others")); !errors.Is(err, errOwner) {
+		if _, err := own.CheckWorkFolder(filepath.Join(beside, "others")); !errors.Is(err, errOwner) {
 			t.Errorf("another's: %v", err)
 		}
 		// Root runs gt for the owner of the home folder.
 		check(t, os.Chown(home, 4711, -1))
-		if _, err := own.Folder(filepath.Join(beside, "others")); err != nil {
+		if _, err := own.CheckWorkFolder(filepath.Join(beside, "others")); err != nil {
 			t.Errorf("that one's: %v", err)
 		}
 	}

@@ -204,7 +204,7 @@ type NextRun struct {
 // ProgramName returns the name of the program that a command line runs. If an interpreter
 // runs a script, it is the script's name.
 func ProgramName(args []string) string {
-	program, _ := Client{}.program(args)
+	program, _ := Client{}.splitProgram(args)
 	if len(program) == 0 {
 		return ""
 	}
@@ -243,9 +243,9 @@ func (c Client) CanFork() bool   { return len(c.ForkFlag) > 0 }
 // Headless reports whether a client with these arguments answers one prompt and exits,
 // without a person.
 func (c Client) Headless(args []string) bool {
-	_, rest := c.program(args)
+	_, rest := c.splitProgram(args)
 	found := false
-	c.walk(rest, func(f flag, words []string) {
+	c.eachFlag(rest, func(f flag, words []string) {
 		found = found || f.kind&headless != 0
 	})
 	return found
@@ -273,8 +273,8 @@ func contains(args, words []string) bool {
 // value: it is not a flag and, unlike a prompt, has no blank. If none of the client's
 // flags are known, only the program stays.
 func (c Client) Restart(args []string, next NextRun) []string {
-	program, rest := c.program(args)
-	out := slices.Concat(program, c.chosen(rest))
+	program, rest := c.splitProgram(args)
+	out := slices.Concat(program, c.withoutOneRun(rest))
 	if c.DangerousMode && !contains(out, c.DangerousFlag) {
 		out = append(out, c.DangerousFlag...)
 	}
@@ -311,20 +311,20 @@ func (c Client) PromptVar(next NextRun) string {
 	return c.ResumePromptEnv + "=" + next.Resume + " " + next.Prompt
 }
 
-// Kept returns the arguments that a person chose: neither the prompt nor what is for one
+// ChosenArgs returns the arguments that a person chose: neither the prompt nor what is for one
 // run. It returns none if args runs another program than the client.
-func (c Client) Kept(args []string) []string {
+func (c Client) ChosenArgs(args []string) []string {
 	if len(args) == 0 || len(c.Command) == 0 || filepath.Base(ProgramName(args)) != filepath.Base(c.Command[0]) {
 		return nil
 	}
-	_, rest := c.program(args)
-	return removeWords(c.chosen(rest), c.AloneFlag)
+	_, rest := c.splitProgram(args)
+	return removeWords(c.withoutOneRun(rest), c.AloneFlag)
 }
 
-// chosen returns the arguments that a person would give the next session, too: without those for one
+// withoutOneRun returns the arguments that a person would give the next session, too: without those for one
 // run, such as a prompt or --resume. args does not include the program.
-func (c Client) chosen(args []string) (kept []string) {
-	c.walk(args, func(f flag, words []string) {
+func (c Client) withoutOneRun(args []string) (kept []string) {
+	c.eachFlag(args, func(f flag, words []string) {
 		if f.kind&forOneRun == 0 {
 			kept = append(kept, words...)
 		}
@@ -348,10 +348,10 @@ func removeWords(args, words []string) []string {
 // permission, whatever the client.
 var harmless = []string{"--model", "--fallback-model", "--effort"}
 
-// Harmless divides the arguments that a person chose into those that somebody else may
+// SplitHarmless divides the arguments that a person chose into those that somebody else may
 // choose as well, and the others. args has no program.
-func (c Client) Harmless(args []string) (safe, rest []string) {
-	c.walk(args, func(f flag, words []string) {
+func (c Client) SplitHarmless(args []string) (safe, rest []string) {
+	c.eachFlag(args, func(f flag, words []string) {
 		name, value, attached := strings.Cut(words[0], "=")
 		if !attached && len(words) == 2 {
 			value = words[1]
@@ -371,13 +371,13 @@ func isWord(value string) bool {
 	return value != "" && value[0] != '-' && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/@[]-") == ""
 }
 
-// program splits a command line into the program, with the interpreter of a script, and its
+// splitProgram splits a command line into the program, with the interpreter of a script, and its
 // arguments. If the line does not show the client's program, it returns the usual command.
-func (c Client) program(args []string) (program, rest []string) {
+func (c Client) splitProgram(args []string) (program, rest []string) {
 	if len(args) == 0 || args[0] == "" {
 		return slices.Clone(c.Command), nil
 	}
-	if !interpreter(args[0]) {
+	if !isInterpreter(args[0]) {
 		return args[:1], args[1:]
 	}
 	for i := 1; i < len(args); i++ {
@@ -393,8 +393,8 @@ func (c Client) program(args []string) (program, rest []string) {
 	return slices.Clone(c.Command), nil // an interpreter without a script is not a client
 }
 
-// interpreter reports whether a program can run a client that is a script.
-func interpreter(path string) bool {
+// isInterpreter reports whether a program can run a client that is a script.
+func isInterpreter(path string) bool {
 	switch filepath.Base(path) {
 	case "node", "nodejs", "bun", "deno", "tsx", "python", "python3", "sh", "bash", "dash", "zsh":
 		return true
@@ -404,62 +404,62 @@ func interpreter(path string) bool {
 
 type flag struct {
 	value value
-	kind  kind
+	kind  flagUse
 }
 
 type value int
 
 const (
-	noValue   value = iota
-	oneWord         // a word, even if it looks like a flag
-	optional        // a word, unless it looks like a flag
-	manyWords       // words, up to the next flag
-	unlisted        // for a flag in no table: a word that is neither a flag nor a sentence
+	noValue      value = iota
+	oneWord            // a word, even if it looks like a flag
+	optionalWord       // a word, unless it looks like a flag
+	manyWords          // words, up to the next flag
+	unlisted           // for a flag in no table: a word that is neither a flag nor a sentence
 )
 
-type kind int
+type flagUse int
 
 const (
-	kept      kind = 0
-	forOneRun kind = 1 << iota // for one run
-	headless                   // runs without a person
+	kept      flagUse = 0
+	forOneRun flagUse = 1 << iota // for one run
+	headless                      // runs without a person
 )
 
-// walk calls each for every flag, with words, the flag and its values as the client would read them,
+// eachFlag calls each for every flag, with words, the flag and its values as the client would read them,
 // and for a command. It leaves out operands, which are prompts.
-func (c Client) walk(args []string, each func(f flag, words []string)) {
+func (c Client) eachFlag(args []string, each func(f flag, words []string)) {
 	if c.flags == nil {
 		return
 	}
 	operands := 0
 	for i := 0; i < len(args); {
-		a := args[i]
-		if a == "--" {
+		word := args[i]
+		if word == "--" {
 			return // only operands follow
 		}
-		if !isFlag(a) {
-			if f, command := c.flags[a]; command && operands == 0 {
+		if !isFlag(word) {
+			if f, command := c.flags[word]; command && operands == 0 {
 				each(f, args[i:i+1])
 			}
 			operands++
 			i++
 			continue
 		}
-		f, attached, more := c.flagOf(a)
+		f, attached, more := c.findFlag(word)
 		if more != "" {
-			each(f, []string{a[:2]})
+			each(f, []string{word[:2]})
 			args = slices.Concat(args[:i], []string{more}, args[i+1:])
 			continue
 		}
-		n := 1 + f.takes(args[i+1:], attached)
+		n := 1 + f.valueCount(args[i+1:], attached)
 		each(f, args[i:i+n])
 		i += n
 	}
 }
 
-// flagOf looks up the flag at the beginning of a word. attached reports whether the word
+// findFlag looks up the flag at the beginning of a word. attached reports whether the word
 // also has its value. more is the rest of several short flags: -p of -cp.
-func (c Client) flagOf(word string) (f flag, attached bool, more string) {
+func (c Client) findFlag(word string) (f flag, attached bool, more string) {
 	name, _, attached := strings.Cut(word, "=")
 	if f, known := c.flags[name]; known {
 		return f, attached, ""
@@ -476,16 +476,16 @@ func (c Client) flagOf(word string) (f flag, attached bool, more string) {
 	return flag{value: unlisted}, attached, ""
 }
 
-// takes returns how many of the words after a flag are its values. attached reports that the flag's
+// valueCount returns how many of the words after a flag are its values. attached reports that the flag's
 // own word has a value, as in --flag=value.
-func (f flag) takes(behind []string, attached bool) int {
+func (f flag) valueCount(behind []string, attached bool) int {
 	if len(behind) == 0 || attached && f.value != manyWords {
 		return 0
 	}
 	next := !isFlag(behind[0])
 	switch {
 	case f.value == oneWord,
-		f.value == optional && next,
+		f.value == optionalWord && next,
 		f.value == unlisted && next && !strings.ContainsAny(behind[0], " \t\n"):
 		return 1
 	case f.value == manyWords:

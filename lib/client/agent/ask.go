@@ -52,8 +52,8 @@ type Ask struct {
 	OwnAccount bool `toml:"own_account"`
 }
 
-// OfFile reports whether the agent can be asked about a conversation in any file.
-func (c Client) OfFile() bool {
+// CanAskFile reports whether the agent can be asked about a conversation in any file.
+func (c Client) CanAskFile() bool {
 	if c.Ask == nil {
 		return false
 	}
@@ -61,16 +61,16 @@ func (c Client) OfFile() bool {
 		slices.ContainsFunc(c.Ask.Args, func(word string) bool { return strings.Contains(word, "{transcript}") })
 }
 
-// Argv returns the arguments; with stream, those for many questions.
-func (a *Ask) Argv(transcript, id, scratch string, stream bool) []string {
+// Arguments returns the arguments; with stream, those for many questions.
+func (a *Ask) Arguments(transcript, id, scratch string, stream bool) []string {
 	words := a.Args
 	if stream {
 		words = slices.Concat(words, a.Stream)
 	}
-	return fill(words, "{transcript}", transcript, "{id}", id, "{scratch}", scratch)
+	return fillPlaceholders(words, "{transcript}", transcript, "{id}", id, "{scratch}", scratch)
 }
 
-func (a *Ask) Scratch() bool {
+func (a *Ask) NeedsScratch() bool {
 	has := func(word string) bool { return strings.Contains(word, "{scratch}") }
 	return slices.ContainsFunc(a.Args, has) || slices.ContainsFunc(a.Set, has)
 }
@@ -87,11 +87,11 @@ func (a *Ask) Environ(environ []string, scratch string) []string {
 
 // Variables returns the variables to set, "NAME=value".
 func (a *Ask) Variables(scratch string) []string {
-	return fill(a.Set, "{scratch}", scratch)
+	return fillPlaceholders(a.Set, "{scratch}", scratch)
 }
 
-// fill returns words with each placeholder of pairs (old, new, old, new …) replaced.
-func fill(words []string, pairs ...string) []string {
+// fillPlaceholders returns words with each placeholder of pairs (old, new, old, new …) replaced.
+func fillPlaceholders(words []string, pairs ...string) []string {
 	put := strings.NewReplacer(pairs...)
 	out := slices.Clone(words)
 	for i, w := range out {
@@ -110,8 +110,8 @@ func (c Client) Folder(getenv func(string) string) (now, usual string) {
 	return cmp.Or(getenv(c.StoreEnv), usual), usual
 }
 
-// Listed returns the folders of Accounts.
-func (c Client) Listed(home string) []string {
+// ListedAccounts returns the folders of Accounts.
+func (c Client) ListedAccounts(home string) []string {
 	var all []string
 	for _, dir := range c.Accounts {
 		if rest, ok := strings.CutPrefix(dir, "~/"); ok && home != "" {
@@ -124,11 +124,11 @@ func (c Client) Listed(home string) []string {
 	return all
 }
 
-// Account returns the change to an environment with which the client uses the folder
+// AccountChange returns the change to an environment with which the client uses the folder
 // store: a variable to set ("NAME=value"), one to remove ("NAME"), or "" if it uses that
 // folder already or nothing is known about it. For the usual folder it removes the
 // variable, because the client keeps some files beside that folder.
-func (c Client) Account(getenv func(string) string, store string) string {
+func (c Client) AccountChange(getenv func(string) string, store string) string {
 	now, usual := c.Folder(getenv)
 	switch {
 	case now == "" || store == "" || sameFolder(now, store):

@@ -15,7 +15,7 @@ func TestAskLeavesNoTrace(t *testing.T) {
 		"claude": {"--no-session-persistence", "--fork-session", "--strict-mcp-config", "/t/x.jsonl"},
 		"codex":  {"--ephemeral", "fork", "the-id", "features.hooks=false"},
 	} {
-		words := Builtin().FindClient(name).Ask.Argv("/t/x.jsonl", "the-id", "/scratch", false)
+		words := Builtin().FindClient(name).Ask.Arguments("/t/x.jsonl", "the-id", "/scratch", false)
 		for _, w := range want {
 			if !slices.Contains(words, w) {
 				t.Errorf("%s is asked by %q, without %s", name, words, w)
@@ -28,10 +28,10 @@ func TestAskLeavesNoTrace(t *testing.T) {
 		}
 	}
 	claude := Builtin().FindClient("claude").Ask
-	if got := claude.Argv("t", "i", "s", true); !slices.Contains(got, "stream-json") || slices.Contains(claude.Args, "stream-json") {
+	if got := claude.Arguments("t", "i", "s", true); !slices.Contains(got, "stream-json") || slices.Contains(claude.Args, "stream-json") {
 		t.Errorf("for a conversation the words are %q", got)
 	}
-	if claude.Scratch() || !Builtin().FindClient("codex").Ask.Scratch() {
+	if claude.NeedsScratch() || !Builtin().FindClient("codex").Ask.NeedsScratch() {
 		t.Error("only Codex takes a folder of its own")
 	}
 }
@@ -71,11 +71,11 @@ func TestAccount(t *testing.T) {
 		getenv := func(key string) string {
 			return map[string]string{"HOME": home, "CLAUDE_CONFIG_DIR": c.now}[key]
 		}
-		if got := Builtin().FindClient("claude").Account(getenv, c.store); got != c.want {
+		if got := Builtin().FindClient("claude").AccountChange(getenv, c.store); got != c.want {
 			t.Errorf("with %q, for %s: %q, want %q", c.now, c.store, got, c.want)
 		}
 	}
-	if got := Builtin().FindClient("gemini").Account(func(string) string { return home }, other); got != "" {
+	if got := Builtin().FindClient("gemini").AccountChange(func(string) string { return home }, other); got != "" {
 		t.Errorf("%q", got)
 	}
 }

@@ -15,8 +15,8 @@ const (
 	asksNobody        // it asks for nothing
 )
 
-// Freedom returns the freedom of a permission mode, in the words of any client.
-func Freedom(mode string) int {
+// FreedomOfMode returns the freedom of a permission mode, in the words of any client.
+func FreedomOfMode(mode string) int {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(mode)) {
 	case "plan":
 		return plans
@@ -30,9 +30,9 @@ func Freedom(mode string) int {
 	return asks
 }
 
-// FreedomOf returns how much an agent with these arguments does without asking: the most
+// FreedomOfArgs returns how much an agent with these arguments does without asking: the most
 // that any of them allows.
-func FreedomOf(args []string) int {
+func FreedomOfArgs(args []string) int {
 	most := asks
 	for i, a := range args {
 		name, value, attached := strings.Cut(a, "=")
@@ -46,14 +46,14 @@ func FreedomOf(args []string) int {
 				most = asksNobody
 			}
 		case "--permission-mode", "--approval-mode":
-			if f := Freedom(value); f > most || f == plans && most == asks {
+			if f := FreedomOfMode(value); f > most || f == plans && most == asks {
 				most = f
 			}
 		case "-s", "--sandbox":
-			most = max(most, Freedom(value)) // Codex's; for others it is a switch
+			most = max(most, FreedomOfMode(value)) // Codex's; for others it is a switch
 		case "-c", "--config":
 			if key, set, _ := strings.Cut(value, "="); key == "sandbox_mode" {
-				most = max(most, Freedom(strings.Trim(set, `"'`)))
+				most = max(most, FreedomOfMode(strings.Trim(set, `"'`)))
 			}
 		case "--approve-for-me", "--full-auto", "--enable-auto-mode":
 			most = max(most, judges)
@@ -62,12 +62,12 @@ func FreedomOf(args []string) int {
 	return most
 }
 
-// Files returns the words of a command line that can name what the agent runs or reads as
+// FileArgs returns the words of a command line that can name what the agent runs or reads as
 // settings: an interpreter's script, and values of flags that are paths or belong to a
 // flag for a file. It leaves out the folders that the agent may work in.
-func Files(args []string) []string {
+func FileArgs(args []string) []string {
 	var files []string
-	program, rest := (Client{}).program(args)
+	program, rest := (Client{}).splitProgram(args)
 	if len(program) > 1 {
 		files = append(files, program[len(program)-1])
 	}

@@ -35,7 +35,7 @@ func TestFreedom(t *testing.T) {
 		{"default", "copilot --allow-all-tools", true},
 		{"something new", "claude --permission-mode acceptEdits", true},
 	} {
-		if got := Freedom(c.mode) < FreedomOf(strings.Fields(c.args)); got != c.stricter {
+		if got := FreedomOfMode(c.mode) < FreedomOfArgs(strings.Fields(c.args)); got != c.stricter {
 			t.Errorf("%s, and %s: %v", c.mode, c.args, got)
 		}
 	}
@@ -52,7 +52,7 @@ func TestFiles(t *testing.T) {
 		"codex -C work -m o3":                          "",
 		"":                                             "",
 	} {
-		if got := Files(strings.Fields(args)); !slices.Equal(got, strings.Fields(want)) {
+		if got := FileArgs(strings.Fields(args)); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s: %q", args, got)
 		}
 	}

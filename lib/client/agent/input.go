@@ -60,7 +60,7 @@ func isTyped(screen string, box, words int, styled string) bool {
 			return false
 		case words < end+len(row):
 			if !ruled {
-				return options(styled).Selected() < 0
+				return parseOptions(styled).Selected() < 0
 			}
 			within = true
 		}
@@ -83,15 +83,15 @@ func (c Client) isAnswered(screen string) bool {
 // KnowsInput reports whether the look of the agent's empty input box is known.
 func (c Client) KnowsInput() bool { return len(c.EmptyInput) > 0 }
 
-// Deaf reports whether the screen, captured with its styles, shows that the agent would
+// DropsPrompt reports whether the screen, captured with its styles, shows that the agent would
 // drop a prompt now, although its input box accepts text.
-func (c Client) Deaf(styled string) bool {
+func (c Client) DropsPrompt(styled string) bool {
 	return c.DeafPatterns.lastMatch(strings.ToLower(Plain(styled))) >= 0
 }
 
-// Opens reports whether the screen shows that the agent is about to open its folder: it
+// MayAskTrust reports whether the screen shows that the agent is about to open its folder: it
 // may still ask whether to trust it, although it shows the input box.
-func (c Client) Opens(screen string) bool {
+func (c Client) MayAskTrust(screen string) bool {
 	return c.OpensPatterns.lastMatch(strings.ToLower(screen)) >= 0
 }
 
@@ -113,14 +113,14 @@ func stripStyles(styled string) (all, plain string) {
 	var now style
 	cursor := 0 // how many characters of a cursor come before
 	for styled != "" {
-		if codes, styles, rest, ok := sequence(styled); ok {
+		if codes, styles, rest, ok := parseSequence(styled); ok {
 			if styles {
-				now.set(codes)
+				now.applyCodes(codes)
 			}
 			styled = rest
 			continue
 		}
-		if now.faint && scrolls(styled) {
+		if now.faint && isScrollMark(styled) {
 			normal.WriteString(styled[:len("↑")])
 		}
 		c := styled[0]
@@ -151,7 +151,7 @@ func stripStyles(styled string) (all, plain string) {
 func keepsColour(styled string) bool {
 	row, _, _ := strings.Cut(styled, "\n")
 	for row != "" {
-		if _, styles, rest, ok := sequence(row); ok {
+		if _, styles, rest, ok := parseSequence(row); ok {
 			if styles && strings.TrimSpace(Plain(rest)) != "" {
 				return false
 			}
@@ -163,10 +163,10 @@ func keepsColour(styled string) bool {
 	return true
 }
 
-// sequence parses the terminal sequence at the beginning of a text. styles reports
+// parseSequence parses the terminal sequence at the beginning of a text. styles reports
 // whether it sets styles, with these codes. rest is the text after it, or "" if the
 // sequence is cut off.
-func sequence(styled string) (codes string, styles bool, rest string, ok bool) {
+func parseSequence(styled string) (codes string, styles bool, rest string, ok bool) {
 	if inside, ok := strings.CutPrefix(styled, "\x1b["); ok {
 		end := strings.IndexFunc(inside, func(r rune) bool { return r >= '@' && r <= '~' })
 		if end < 0 {
@@ -181,8 +181,8 @@ func sequence(styled string) (codes string, styles bool, rest string, ok bool) {
 	return "", false, styled, false
 }
 
-// scrolls reports whether a text begins with an arrow that ends its row.
-func scrolls(styled string) bool {
+// isScrollMark reports whether a text begins with an arrow that ends its row.
+func isScrollMark(styled string) bool {
 	rest, up := strings.CutPrefix(styled, "↑")
 	rest, down := strings.CutPrefix(rest, "↓")
 	if up == down {
@@ -201,8 +201,8 @@ func scrolls(styled string) bool {
 // style is how a terminal shows text.
 type style struct{ faint, reversed, underlined, coloured bool }
 
-// set changes a style by the codes of a terminal sequence.
-func (s *style) set(codes string) {
+// applyCodes changes a style by the codes of a terminal sequence.
+func (s *style) applyCodes(codes string) {
 	for code := range iterStyles(codes) {
 		switch code {
 		case "", "0":

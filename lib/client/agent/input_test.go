@@ -168,7 +168,7 @@ func TestDeaf(t *testing.T) {
 		" ⠹ Working...\n──────\n\x1b[7m \x1b[0m\n──────\n":                                                                 false,
 		" It said \"Retrying (1/3) in 2s\".\n──────\n\x1b[7m \x1b[0m\n──────\n":                                            false,
 	} {
-		if got := Builtin().FindClient("pi").Deaf(screen); got != want {
+		if got := Builtin().FindClient("pi").DropsPrompt(screen); got != want {
 			t.Errorf("%v\n%s", got, screen)
 		}
 	}
@@ -186,7 +186,7 @@ func TestAnsweredQuestion(t *testing.T) {
 		question + restarts + question: true,
 		question + restarts + " Gemini CLI v0.61.0\n": false,
 	} {
-		if _, ok := c.Question(screen); ok != asks || (c.ScreenState(screen) == Waiting) != asks || c.Deaf(screen) {
+		if _, ok := c.Question(screen); ok != asks || (c.ScreenState(screen) == Waiting) != asks || c.DropsPrompt(screen) {
 			t.Errorf("asks: %v, %v\n%s", ok, c.ScreenState(screen), screen)
 		}
 	}
@@ -211,7 +211,7 @@ func TestOpens(t *testing.T) {
 		{"gemini", " > please say HELLO\n\n✦ It is done.\n\n" + gemini, false},
 		{"gemini", "⚠  of the last turn\n\n✦ It is done.\n\n" + gemini, false},
 	} {
-		if got := Builtin().FindClient(c.client).Opens(c.screen); got != c.want {
+		if got := Builtin().FindClient(c.client).MayAskTrust(c.screen); got != c.want {
 			t.Errorf("%s: %v\n%s", c.client, got, c.screen)
 		}
 	}

@@ -71,8 +71,8 @@ func (n Notify) Reasons() string {
 	return strings.Join(words, ",")
 }
 
-// Wants reports whether the person's command runs for a reason.
-func (n Notify) Wants(r activity.Reason) bool {
+// RunsFor reports whether the person's command runs for a reason.
+func (n Notify) RunsFor(r activity.Reason) bool {
 	return len(n.Command) > 0 && (len(n.On) == 0 || slices.Contains(n.On, r))
 }
 

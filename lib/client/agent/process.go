@@ -38,7 +38,7 @@ func ProgramNames(pid int) iter.Seq[string] {
 			yield(process.Name(pid))
 			return
 		}
-		words, _ := Client{}.program(args)
+		words, _ := Client{}.splitProgram(args)
 		if !yield(ProgramName(args)) || len(words) < 2 {
 			return
 		}
@@ -79,20 +79,20 @@ func commandsOf(script string) (commands []string) {
 			dir = filepath.Dir(dir)
 			continue
 		}
-		var of struct {
+		var manifest struct {
 			Name string
 			Bin  any
 		}
-		if json.Unmarshal(data, &of) != nil {
+		if json.Unmarshal(data, &manifest) != nil {
 			return nil
 		}
-		if of.Name == "" && of.Bin == nil { // it only tells the type of the scripts below it
+		if manifest.Name == "" && manifest.Bin == nil { // it only tells the type of the scripts below it
 			dir = filepath.Dir(dir)
 			continue
 		}
-		bin, several := of.Bin.(map[string]any)
+		bin, several := manifest.Bin.(map[string]any)
 		if !several {
-			bin = map[string]any{of.Name[strings.LastIndex(of.Name, "/")+1:]: of.Bin}
+			bin = map[string]any{manifest.Name[strings.LastIndex(manifest.Name, "/")+1:]: manifest.Bin}
 		}
 		for command, file := range bin {
 			if file, ok := file.(string); ok && filepath.Join(dir, file) == script {

@@ -30,7 +30,7 @@ func (c Client) Question(styled string) (q Question, ok bool) {
 	if shown, _ := c.Input(styled); shown != Asks {
 		return q, false
 	}
-	q = options(styled)
+	q = parseOptions(styled)
 	q.Text = c.questionText(Plain(styled), q)
 	return q, true
 }
@@ -42,7 +42,7 @@ func (c Client) EndsInQuestion(styled string) bool {
 	rows := strings.Split(strings.ToLower(Plain(styled)), "\n")
 	end, texts := len(rows), 0
 	for i, row := range slices.Backward(rows) {
-		if texts == maxForm || strings.IndexAny(row, "●⏺•✦✻") == 0 {
+		if texts == maxFormRows || strings.IndexAny(row, "●⏺•✦✻") == 0 {
 			break
 		}
 		if strings.Trim(row, borders) != "" {
@@ -52,8 +52,8 @@ func (c Client) EndsInQuestion(styled string) bool {
 	return c.PromptPatterns.lastMatch(strings.Join(rows[end:], "\n")) >= 0
 }
 
-// maxForm is how many last rows with text can have the words of a question.
-const maxForm = 3
+// maxFormRows is how many last rows with text can have the words of a question.
+const maxFormRows = 3
 
 // Digest identifies a question by its text and its options, whichever is selected.
 func (q Question) Digest() string {
@@ -65,7 +65,7 @@ func (q Question) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil)[:4])
 }
 
-const maxAsked = 20
+const maxQuestionLines = 20
 
 // questionText returns the lines above a question's options, up to the rule or border that begins
 // the dialog, or to the first line without the border that stands left of the options. Lines
@@ -85,7 +85,7 @@ func (c Client) questionText(screen string, q Question) string {
 	if at < len(lines) {
 		left = leftBorder(lines[at])
 	}
-	for at--; at >= 0 && len(text) < maxAsked && (left == "" || leftBorder(lines[at]) == left); at-- {
+	for at--; at >= 0 && len(text) < maxQuestionLines && (left == "" || leftBorder(lines[at]) == left); at-- {
 		line := strings.Trim(lines[at], " \u00a0│┃|")
 		if strings.Trim(line, "─━═▔╌╭╮┌┐┏┓") == "" && utf8.RuneCountInString(line) > 5 {
 			break
@@ -110,7 +110,7 @@ func leftBorder(line string) string {
 // isMenu reports whether a screen without an input box ends in options of which one is
 // selected: a question in words that the table of agents does not have.
 func isMenu(styled string) bool {
-	q := options(styled)
+	q := parseOptions(styled)
 	if len(q.Options) < 2 || q.Previous == "Left" || !oneSelected(q.Options) {
 		return false
 	}
@@ -122,43 +122,43 @@ func isMenu(styled string) bool {
 		case strings.TrimSpace(line) != "":
 			below++
 		}
-		if below > maxBelow {
+		if below > maxLinesBelow {
 			break
 		}
 	}
 	return false
 }
 
-// maxBelow is how many lines below its options a menu can have: a note, and the keys.
-const maxBelow = 6
+// maxLinesBelow is how many lines below its options a menu can have: a note, and the keys.
+const maxLinesBelow = 6
 
-// options reads the options on a screen; the question has none if gt recognises none.
-func options(styled string) (q Question) {
+// parseOptions reads the options on a screen; the question has none if gt recognises none.
+func parseOptions(styled string) (question Question) {
 	all := Plain(styled)
 	for line := range strings.SplitSeq(all, "\n") {
-		n, o, ok := option(line)
+		n, o, ok := parseOption(line)
 		switch {
 		case !ok:
 		case n == 1:
-			q.Options = []Option{o} // lines above are part of the conversation
-		case n == len(q.Options)+1:
-			q.Options = append(q.Options, o)
+			question.Options = []Option{o} // lines above are part of the conversation
+		case n == len(question.Options)+1:
+			question.Options = append(question.Options, o)
 		}
 	}
-	if q.Selected() >= 0 {
-		return q
+	if question.Selected() >= 0 {
+		return question
 	}
 	// Numbered lines are a list that the agent wrote, unless a colour selects one of them, which
 	// coloured marks.
-	if coloured(q.Options, styled) {
-		return q
+	if markColoured(question.Options, styled) {
+		return question
 	}
-	if q.Options = column(all); q.Options != nil {
-		q.Previous, q.Next = "Up", "Down"
-	} else if q.Options = row(styled); q.Options != nil {
-		q.Previous, q.Next = "Left", "Right"
+	if question.Options = columnOptions(all); question.Options != nil {
+		question.Previous, question.Next = "Up", "Down"
+	} else if question.Options = rowOptions(styled); question.Options != nil {
+		question.Previous, question.Next = "Left", "Right"
 	}
-	return q
+	return question
 }
 
 func (q Question) Selected() int {
@@ -168,26 +168,26 @@ func (q Question) Selected() int {
 // IsSameQuestion reports whether both are the same question, whichever option is selected.
 func (q Question) IsSameQuestion(other Question) bool { return q.Digest() == other.Digest() }
 
-// column reads the screen's last options below each other without numbers: " ❯ No", and
+// columnOptions reads the screen's last options below each other without numbers: " ❯ No", and
 // at the same column "   Yes". A mark at the beginning of a line is not a selection but
 // an earlier prompt of the person.
-func column(screen string) []Option {
+func columnOptions(screen string) []Option {
 	lines := strings.Split(screen, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
-		at, text, marked := item(lines[i])
+		at, text, marked := parseItem(lines[i])
 		if !marked || strings.IndexAny(lines[i], "❯›●>") == 0 {
 			continue
 		}
 		all := []Option{{text, true}}
 		for above := i - 1; above >= 0; above-- {
-			column, text, marked := item(lines[above])
+			column, text, marked := parseItem(lines[above])
 			if column != at || marked {
 				break
 			}
 			all = append([]Option{{Text: text}}, all...)
 		}
 		for below := i + 1; below < len(lines); below++ {
-			column, text, marked := item(lines[below])
+			column, text, marked := parseItem(lines[below])
 			if column != at || marked {
 				break
 			}
@@ -200,9 +200,9 @@ func column(screen string) []Option {
 	return nil
 }
 
-// item returns a line's text after its border and mark, and the column at which it
+// parseItem returns a line's text after its border and mark, and the column at which it
 // begins, or -1.
-func item(line string) (column int, text string, marked bool) {
+func parseItem(line string) (column int, text string, marked bool) {
 	trimmed := strings.TrimLeft(line, " \u00a0│┃|")
 	trimmed, marked = cutMark(trimmed, "❯›●>")
 	text = strings.TrimRight(trimmed, " \u00a0│┃|")
@@ -221,8 +221,8 @@ func cutMark(text, marks string) (rest string, marked bool) {
 	return strings.TrimLeft(text[size:], " \u00a0"), true
 }
 
-// option parses a numbered option: "❯ 1. Yes", "│ ● 2. No │", "→ [1] Red".
-func option(line string) (n int, o Option, ok bool) {
+// parseOption parses a numbered option: "❯ 1. Yes", "│ ● 2. No │", "→ [1] Red".
+func parseOption(line string) (n int, o Option, ok bool) {
 	line, o.Selected = cutMark(strings.Trim(line, " \u00a0│┃|"), "❯›●>→▶")
 	number, text, ok := strings.Cut(line, ". ")
 	if rest, brackets := strings.CutPrefix(line, "["); brackets {
@@ -236,9 +236,9 @@ func option(line string) (n int, o Option, ok bool) {
 	return n, o, true
 }
 
-// Accepts returns the number of the option that accepts a dialog at the client's start,
+// AcceptingOption returns the number of the option that accepts a dialog at the client's start,
 // or 0 if this is another question.
-func (c Client) Accepts(q Question) int {
+func (c Client) AcceptingOption(q Question) int {
 	for i, o := range q.Options {
 		if c.AcceptDialogs.matchesWhole(o.Text) {
 			return i + 1
@@ -247,24 +247,24 @@ func (c Client) Accepts(q Question) int {
 	return 0
 }
 
-// coloured marks the numbered option with a background of its own as selected, and
+// markColoured marks the numbered option with a background of its own as selected, and
 // reports whether there is exactly one.
-func coloured(options []Option, styled string) bool {
-	for _, line := range cells(styled) {
-		n, o, ok := option(line.String())
+func markColoured(options []Option, styled string) bool {
+	for _, line := range screenCells(styled) {
+		n, o, ok := parseOption(line.String())
 		if !ok || n > len(options) || o.Text != options[n-1].Text {
 			continue
 		}
-		options[n-1].Selected = line.stands(slices.IndexFunc(line, func(c cell) bool { return c.rune >= '1' && c.rune <= '9' }))
+		options[n-1].Selected = line.standsOut(slices.IndexFunc(line, func(c cell) bool { return c.rune >= '1' && c.rune <= '9' }))
 	}
 	return oneSelected(options)
 }
 
-// row reads the last row of options beside each other in which the selected one has a
+// rowOptions reads the last row of options beside each other in which the selected one has a
 // background of its own: "Allow once   Allow always   Reject". Two blanks divide options. What
 // stands behind four blanks explains the keys.
-func row(styled string) []Option {
-	for _, line := range slices.Backward(cells(styled)) {
+func rowOptions(styled string) []Option {
+	for _, line := range slices.Backward(screenCells(styled)) {
 		var all []Option
 		blanks := 2
 	row:
@@ -277,7 +277,7 @@ func row(styled string) []Option {
 			case all != nil && blanks >= 4:
 				break row
 			case blanks >= 2:
-				all = append(all, Option{Selected: line.stands(i)})
+				all = append(all, Option{Selected: line.standsOut(i)})
 			default:
 				all[len(all)-1].Text += strings.Repeat(" ", blanks)
 			}
@@ -307,9 +307,9 @@ type cell struct {
 	ground string
 }
 
-type line []cell
+type screenLine []cell
 
-func (l line) String() string {
+func (l screenLine) String() string {
 	text := make([]rune, len(l))
 	for i, c := range l {
 		text[i] = c.rune
@@ -317,16 +317,16 @@ func (l line) String() string {
 	return string(text)
 }
 
-// stands reports whether the text at a cell has another background than the text before
+// standsOut reports whether the text at a cell has another background than the text before
 // it. A blank on either side has the same background as the text.
-func (l line) stands(at int) bool { return at >= 2 && l[at].ground != l[at-2].ground }
+func (l screenLine) standsOut(at int) bool { return at >= 2 && l[at].ground != l[at-2].ground }
 
-// cells returns the lines of a screen that was captured with its styles.
-func cells(styled string) (lines []line) {
-	var now line
+// screenCells returns the lines of a screen that was captured with its styles.
+func screenCells(styled string) (lines []screenLine) {
+	var now screenLine
 	ground := ""
 	for styled != "" {
-		if codes, styles, rest, ok := sequence(styled); ok {
+		if codes, styles, rest, ok := parseSequence(styled); ok {
 			if styles {
 				ground = background(codes, ground)
 			}

@@ -67,7 +67,7 @@ func (p *Patterns) UnmarshalTOML(value any) error {
 		if !ok {
 			return fmt.Errorf("%v is not a text", v)
 		}
-		if _, err := expression(text); err != nil {
+		if _, err := compilePattern(text); err != nil {
 			return fmt.Errorf("the pattern %q: %w", text, err)
 		}
 		*p = append(*p, text)
@@ -75,7 +75,7 @@ func (p *Patterns) UnmarshalTOML(value any) error {
 	return nil
 }
 
-func expression(pattern string) (*regexp.Regexp, error) {
+func compilePattern(pattern string) (*regexp.Regexp, error) {
 	expr, ok := strings.CutPrefix(pattern, "re:")
 	if !ok {
 		return nil, nil
@@ -90,7 +90,7 @@ func (p Patterns) lastMatch(screen string) int {
 		if pattern == "" {
 			continue
 		}
-		if re, _ := expression(pattern); re != nil {
+		if re, _ := compilePattern(pattern); re != nil {
 			if all := re.FindAllStringIndex(screen, -1); len(all) > 0 {
 				at = max(at, all[len(all)-1][0])
 			}
@@ -103,7 +103,7 @@ func (p Patterns) lastMatch(screen string) int {
 
 func (p Patterns) matchesWhole(text string) bool {
 	for _, pattern := range p {
-		re, _ := expression(pattern)
+		re, _ := compilePattern(pattern)
 		if re != nil && re.FindString(text) == text || re == nil && strings.EqualFold(pattern, text) {
 			return true
 		}

@@ -43,7 +43,7 @@ func TestPatternsInFiles(t *testing.T) {
 		`busy_patterns = "re:("`:         "missing closing",
 		`busy_patterns = ["a", 3]`:       "3 is not a text",
 	} {
-		_, err := read(file{text: []byte("[agents.x]\ncommand = \"x\"\n" + text)})
+		_, err := readTable(tableFile{text: []byte("[agents.x]\ncommand = \"x\"\n" + text)})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -28,21 +28,21 @@ import (
 // town. A built-in one is decoded when it is first asked for: decoding all takes as long as
 // most commands.
 type Table struct {
-	names   []string // in the order of the files
-	clients map[string]func() Client
-	roles   roles
-	unknown []string // unknown keys of the last file
+	names       []string // in the order of the files
+	clients     map[string]func() Client
+	roles       roles
+	unknownKeys []string // unknown keys of the last file
 }
 
 // Builtin returns gt's own table.
 func Builtin() *Table {
 	t := &Table{}
 	for _, name := range client.Names() {
-		t.set(name, sync.OnceValue(func() Client {
+		t.setClient(name, sync.OnceValue(func() Client {
 			var own Table
-			err := own.add(file{text: client.Block(name), ours: true})
-			if err == nil && len(own.unknown) > 0 {
-				err = fmt.Errorf("unknown key %s", own.unknown[0])
+			err := own.addBlocks(tableFile{text: client.Block(name), ours: true})
+			if err == nil && len(own.unknownKeys) > 0 {
+				err = fmt.Errorf("unknown key %s", own.unknownKeys[0])
 			}
 			if err != nil {
 				panic(err) // a test reads it
@@ -53,11 +53,11 @@ func Builtin() *Table {
 	return t
 }
 
-func (t *Table) set(name string, read func() Client) {
+func (t *Table) setClient(name string, read func() Client) {
 	if t.clients == nil {
 		t.clients = map[string]func() Client{}
 	}
-	if !t.Known(name) {
+	if !t.HasClient(name) {
 		t.names = append(t.names, name)
 	}
 	t.clients[name] = read
@@ -78,8 +78,8 @@ func (t *Table) set(name string, read func() Client) {
 // The table is usable even if there is an error. The error names each file that could not
 // be read, which the table leaves out, and each unknown key, which it ignores.
 func Load(config string, t town.Town) (*Table, error) {
-	all := Builtin()
-	var files []file
+	table := Builtin()
+	var files []tableFile
 	var errs []error
 	add := func(text []byte, path string, ours bool, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -90,12 +90,12 @@ func Load(config string, t town.Town) (*Table, error) {
 			return
 		}
 		// Decode all files again: a failed decode can leave a table half changed.
-		more := append(slices.Clone(files), file{text: text, ours: ours})
-		if changed, err := read(more...); err != nil {
+		more := append(slices.Clone(files), tableFile{text: text, ours: ours})
+		if changed, err := readTable(more...); err != nil {
 			errs = append(errs, atomicfile.Error("read", path, err))
 		} else {
-			all, files = changed, more
-			for _, key := range all.unknown {
+			table, files = changed, more
+			for _, key := range table.unknownKeys {
 				errs = append(errs, fmt.Errorf("unknown key %s in '%s' was ignored", key, path))
 			}
 		}
@@ -107,29 +107,29 @@ func Load(config string, t town.Town) (*Table, error) {
 	}
 	text, err := t.Read("town.toml")
 	add(text, filepath.Join(t.Root, "town.toml"), false, err)
-	errs = append(errs, all.roles.gastown(t))
-	return all, errors.Join(errs...)
+	errs = append(errs, table.roles.addGasTown(t))
+	return table, errors.Join(errs...)
 }
 
-type file struct {
+type tableFile struct {
 	text []byte
 	ours bool // the file holds nothing but agents
 }
 
-// read returns gt's own table, changed by the files in their order. After an error there is none.
-func read(files ...file) (*Table, error) {
+// readTable returns gt's own table, changed by the files in their order. After an error there is none.
+func readTable(files ...tableFile) (*Table, error) {
 	t := Builtin()
 	for _, f := range files {
-		if err := t.add(f); err != nil {
+		if err := t.addBlocks(f); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// add adds the blocks of a file. It records unknown keys: in one of gt's own files
+// addBlocks adds the blocks of a file. It records unknown keys: in one of gt's own files
 // anywhere, in a town's file only within an agent's block.
-func (t *Table) add(f file) error {
+func (t *Table) addBlocks(f tableFile) error {
 	var content struct {
 		Agents map[string]toml.Primitive `toml:"agents"`
 		Tools  map[string]toml.Primitive `toml:"tools"`
@@ -155,7 +155,7 @@ func (t *Table) add(f file) error {
 			return err
 		}
 		c := t.FindClient(name)
-		if !t.Known(name) {
+		if !t.HasClient(name) {
 			c.Processes = nil // follow from its command
 		}
 		if err := meta.PrimitiveDecode(said, &c); err != nil {
@@ -164,16 +164,16 @@ func (t *Table) add(f file) error {
 		if len(c.Command) == 0 || c.Command[0] == "" {
 			return fmt.Errorf("[%s.%s]: its command does not name a program", b.section, name)
 		}
-		c.complete()
-		t.set(name, func() Client { return c })
+		c.fillDefaults()
+		t.setClient(name, func() Client { return c })
 	}
-	t.unknown = nil
+	t.unknownKeys = nil
 	for _, key := range meta.Undecoded() {
 		if f.ours || isSection(key[0]) {
-			t.unknown = append(t.unknown, key.String())
+			t.unknownKeys = append(t.unknownKeys, key.String())
 		}
 	}
-	t.roles.add(content.roles)
+	t.roles.replaceWith(content.roles)
 	return nil
 }
 
@@ -194,8 +194,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// complete sets what follows from other keys: the names of the processes, and the parsed flags.
-func (c *Client) complete() {
+// fillDefaults sets what follows from other keys: the names of the processes, and the parsed flags.
+func (c *Client) fillDefaults() {
 	if len(c.Processes) == 0 {
 		c.Processes = []string{filepath.Base(c.Command[0])}
 	}
@@ -205,7 +205,7 @@ func (c *Client) complete() {
 	c.flags = map[string]flag{}
 	for _, list := range []struct {
 		usages []string
-		kind   kind
+		kind   flagUse
 	}{{c.Flags.Kept, kept}, {c.Flags.Once, forOneRun}, {c.Flags.Headless, forOneRun | headless}} {
 		for _, usage := range list.usages {
 			names, v := parseUsage(usage)
@@ -223,7 +223,7 @@ func parseUsage(usage string) (names []string, v value) {
 		case v == noValue && (len(names) == 0 || isFlag(word)):
 			names = append(names, strings.TrimSuffix(word, ","))
 		case strings.HasPrefix(word, "["):
-			v = optional
+			v = optionalWord
 		case strings.HasSuffix(word, "..."):
 			v = manyWords
 		default:
@@ -246,17 +246,17 @@ func (t *Table) iterClients() iter.Seq[Client] {
 	}
 }
 
-func (t *Table) Known(name string) bool { return t.clients[name] != nil }
+func (t *Table) HasClient(name string) bool { return t.clients[name] != nil }
 
-// Unknown returns the error that no agent has that name, with a hint that lists the
+// UnknownError returns the error that no agent has that name, with a hint that lists the
 // agents.
-func (t *Table) Unknown(name string) error {
-	return cli.Fail(cli.Usage, unknown(name), "there are "+strings.Join(t.names, ", ")+"; a block [agents."+name+"] in agents.toml makes one")
+func (t *Table) UnknownError(name string) error {
+	return cli.Fail(cli.Usage, unknownAgent(name), "there are "+strings.Join(t.names, ", ")+"; a block [agents."+name+"] in agents.toml makes one")
 }
 
 // FindClient returns an agent. For one that is not in the table, the command is the name.
 func (t *Table) FindClient(name string) Client {
-	if t.Known(name) {
+	if t.HasClient(name) {
 		return t.clients[name]()
 	}
 	return Client{Name: name, Command: Argv{name}, Processes: []string{name}}
@@ -307,7 +307,7 @@ func (w *Argv) UnmarshalTOML(v any) error {
 // WithID replaces {id} with an id, or appends the id.
 func (w Argv) WithID(id string) []string {
 	if slices.ContainsFunc(w, func(word string) bool { return strings.Contains(word, "{id}") }) {
-		return fill(w, "{id}", id)
+		return fillPlaceholders(w, "{id}", id)
 	}
 	return append(slices.Clone(w), id)
 }
@@ -334,8 +334,8 @@ type roles struct {
 	town town.Town // has Gas Town's files of the rigs
 }
 
-// add adds a later file's settings. Its role_agents and its rigs replace the earlier ones whole.
-func (r *roles) add(o roles) {
+// replaceWith adds a later file's settings. Its role_agents and its rigs replace the earlier ones whole.
+func (r *roles) replaceWith(o roles) {
 	r.Default = cmp.Or(o.Default, r.Default)
 	if o.Roles != nil {
 		r.Roles = o.Roles
@@ -345,8 +345,8 @@ func (r *roles) add(o roles) {
 	}
 }
 
-// gastown adds what Gas Town's settings say and town.toml does not.
-func (r *roles) gastown(t town.Town) error {
+// addGasTown adds what Gas Town's settings say and town.toml does not.
+func (r *roles) addGasTown(t town.Town) error {
 	r.town = t
 	var theirs roles
 	err := readSettings(t, ".", &theirs)
@@ -396,18 +396,18 @@ func (t *Table) ClientForRole(role, rig string) (c Client, own bool, err error) 
 	} {
 		switch {
 		case name == "":
-		case t.Known(name):
+		case t.HasClient(name):
 			return t.FindClient(name), i < 3, errors.Join(errs...)
 		default:
-			errs = append(errs, unknown(name))
+			errs = append(errs, unknownAgent(name))
 		}
 	}
 	return t.FindClient(contract.Default), false, errors.Join(errs...)
 }
 
-type unknown string
+type unknownAgent string
 
-func (name unknown) Error() string {
+func (name unknownAgent) Error() string {
 	return "no agent is called '" + string(name) + "'"
 }
 

@@ -193,8 +193,8 @@ func TestBadFiles(t *testing.T) {
 	p := newWorld(t)
 	p.agents("nonsense")
 	p.townFile("[agents.new]\ncommand = \"new\"\n")
-	if all, err := p.load(); err == nil || !all.Known("new") {
-		t.Errorf("a good file beside a bad one counts as %v, %v", all.Known("new"), err)
+	if all, err := p.load(); err == nil || !all.HasClient("new") {
+		t.Errorf("a good file beside a bad one counts as %v, %v", all.HasClient("new"), err)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestLook(t *testing.T) {
 		{Name: "a", DetectPatterns: []string{"Agent A"}, BusyPatterns: []string{"working"}, PromptPatterns: []string{"[y/n]"}, ReadyPrompt: Patterns{"> ", "re:^go \\w+\\?$"}},
 		{Name: "b", DetectPatterns: []string{"agent b"}},
 	} {
-		all.set(c.Name, func() Client { return c })
+		all.setClient(c.Name, func() Client { return c })
 	}
 	a := all.FindClient("a")
 	for screen, want := range map[string]State{
@@ -312,7 +312,7 @@ func TestLook(t *testing.T) {
 // Headless recognises runs without a person by a flag or a command.
 func TestHeadlessCommand(t *testing.T) {
 	c := Client{Name: "x", Command: Argv{"x"}, Flags: &Flags{Headless: []string{"-p, --print", "exec"}, Kept: []string{"-m, --model NAME"}}}
-	c.complete()
+	c.fillDefaults()
 	for line, want := range map[string]bool{
 		"x": false, "x exec it": true, "x -m exec": false, "x -m big exec it": true, "x please exec": false, "x --print": true,
 	} {

@@ -27,9 +27,9 @@ type Client struct {
 	// home folder.
 	Accounts func(getenv func(string) string) iter.Seq[Place]
 
-	// Holds reports whether an account has conversations; nil if it has some whenever the folder
+	// HasConversations reports whether an account has conversations; nil if it has some whenever the folder
 	// for them exists.
-	Holds func(dir string) bool
+	HasConversations func(dir string) bool
 
 	// RunsForeignHooks reports whether this client runs the current program as a hook
 	// that is wired for another client; nil means never. named reports that the wiring
@@ -47,14 +47,14 @@ type Client struct {
 	// session is not known.
 	RunsElsewhere bool
 
-	// Owns reports whether a conversation is the client's; nil if no other program runs its
+	// OwnsTranscript reports whether a conversation is the client's; nil if no other program runs its
 	// hooks. A hook of another program does nothing.
-	Owns func(transcript string) bool
+	OwnsTranscript func(transcript string) bool
 
-	// Parent returns the session whose subagent has this conversation, "" if it is none's;
+	// ParentSession returns the session whose subagent has this conversation, "" if it is none's;
 	// nil if the input of a hook tells it. It is called once for a session of the person's,
 	// and at every hook of a subagent.
-	Parent func(transcript string) string
+	ParentSession func(transcript string) string
 
 	// MainAgent is the id that it gives the session's own agent where another client
 	// gives only a subagent's.

@@ -21,8 +21,8 @@ type Dialect struct {
 	// Compaction reports that the client adds a PreCompact hook's answer to the
 	// instructions for the summary. Keep is the longest such answer, if that is less than
 	// MaxContext.
-	Compaction bool
-	Keep       int
+	Compaction    bool
+	MaxCompaction int
 	// ShowsCompaction reports that it also shows that answer to the person.
 	ShowsCompaction bool
 
@@ -57,9 +57,9 @@ type Dialect struct {
 	// request only. gt gives the text of a start with each request of the turn.
 	ForgetsContext bool
 
-	// Typed returns a prompt as the person typed it, without the tags that the client puts
+	// TypedPrompt returns a prompt as the person typed it, without the tags that the client puts
 	// around what they pasted; nil if it adds none.
-	Typed func(prompt string) string
+	TypedPrompt func(prompt string) string
 
 	// DropsPromptContext reports that the client ignores the answer of a prompt's hook.
 	DropsPromptContext bool
@@ -85,7 +85,7 @@ type Dialect struct {
 	SystemMessage bool
 
 	// Killed reports whether a session was ended from outside; nil is contract.Killed.
-	Killed func(End) bool
+	Killed func(SessionEnd) bool
 
 	// ClearReason is the client's reason for the end of a session that the next one
 	// replaces; "" is "clear".
@@ -150,7 +150,7 @@ func (d Dialect) ReplyWith(event, text, notice string) string {
 // Size returns the length of s as the client counts it.
 func (d Dialect) Size(s string) int {
 	if !d.CountsBytes {
-		return Units(s)
+		return UTF16Units(s)
 	}
 	n := 0
 	for _, r := range s {
@@ -159,8 +159,8 @@ func (d Dialect) Size(s string) int {
 	return n
 }
 
-// Units returns the length of s in UTF-16 code units, as most clients count it.
-func Units(s string) int {
+// UTF16Units returns the length of s in UTF-16 code units, as most clients count it.
+func UTF16Units(s string) int {
 	n := 0
 	for _, r := range s {
 		n += max(utf16.RuneLen(r), 1)

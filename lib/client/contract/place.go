@@ -57,8 +57,8 @@ func Accounts(variable string, patterns []string, folders ...string) func(getenv
 	}
 }
 
-// Absolute yields the places whose folder is absolute: one made of an unset variable is not.
-func Absolute(places ...Place) iter.Seq[Place] {
+// OnlyAbsolute yields the places whose folder is absolute: one made of an unset variable is not.
+func OnlyAbsolute(places ...Place) iter.Seq[Place] {
 	return slices.Values(slices.DeleteFunc(places, func(p Place) bool { return !filepath.IsAbs(p.Dir) }))
 }
 

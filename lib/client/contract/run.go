@@ -51,7 +51,7 @@ func (r Run) Subcommand(withValue ...string) string {
 	return ""
 }
 
-type End struct {
+type SessionEnd struct {
 	Reason string // the client's word
 	Getenv func(string) string
 	HungUp func() bool // reports whether the client's terminal is gone
@@ -60,7 +60,7 @@ type End struct {
 
 // Killed reports whether the reason, in the words of most clients, means that the session
 // was ended from outside.
-func Killed(e End) bool {
+func Killed(e SessionEnd) bool {
 	switch e.Reason {
 	case "other", "error", "abort", "timeout":
 		return true

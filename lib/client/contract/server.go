@@ -14,18 +14,18 @@ type SharedServer struct {
 	Program string
 	// Var is a variable that its commands have.
 	Var string
-	// Serves reports whether a Program with these arguments is the server, the next function
+	// IsServer reports whether a Program with these arguments is the server, the next function
 	// whether it can be a window that shows a server's session.
-	Serves func(args []string) bool
-	Shows  func(args []string) bool
+	IsServer func(args []string) bool
+	IsWindow func(args []string) bool
 	// Address returns the URL of the server that a window with these arguments shows. It is nil
 	// if a client's windows show the server of their account.
 	Address func(args []string) string
 	// Dir returns the folder in which a window works that was started in dir with these
 	// arguments.
 	Dir func(args []string, dir string) string
-	// Account returns the client's own folder. Each has a server of its own.
-	Account func(getenv func(string) string) string
+	// AccountFolder returns the client's own folder. Each has a server of its own.
+	AccountFolder func(getenv func(string) string) string
 }
 
 // DirFlag returns a SharedServer.Dir for a client that takes the folder as the argument of a

@@ -62,7 +62,7 @@ func TestAgent(t *testing.T) {
 			}
 			return ""
 		}
-		if got := Agent(c.named, getenv); got != c.want {
+		if got := RunningAgent(c.named, getenv); got != c.want {
 			t.Errorf("%q in %q: %s, not %s", c.named, c.environ, got, c.want)
 		}
 	}

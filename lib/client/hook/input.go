@@ -64,9 +64,9 @@ type Input struct {
 	Interrupted bool   // PostToolUseFailure: the person stopped the tool
 	Headless    bool   // no person sees the run; see Invocation.Headless
 
-	background, crons string // Stop: what runs and what will wake the session, as JSON
-	asked, answered   string // PostToolUse: the tool's arguments and result, as JSON
-	unfinished        bool   // Stop: something runs in the background
+	background, crons     string // Stop: what runs and what will wake the session, as JSON
+	toolInput, toolOutput string // PostToolUse: the tool's arguments and result, as JSON
+	runsMore              bool   // Stop: something runs in the background
 
 	// Key identifies this input; empty if there was none or a long one.
 	Key string
@@ -84,24 +84,24 @@ func Read(r io.Reader, deadline time.Duration) Input {
 			return Input{} // a terminal or /dev/null: no input will come
 		}
 	}
-	data, whole, problem := collect(r, deadline)
+	data, whole, problem := readInput(r, deadline)
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, bom))
 	if len(data) == 0 {
 		return Input{Problem: problem}
 	}
-	in, at := parse(data)
+	in, at := parseInput(data)
 	switch {
 	case problem != "":
 		in.Problem = problem
 	case data[0] != '{' || !whole && !openjson.Valid(data):
 		return Input{Problem: "the hook's input is no JSON object"}
 	}
-	said := data
+	keyed := data
 	if at != "" && in.SessionID != "" {
-		said = []byte(in.Kind() + " " + in.SessionID + " " + at)
+		keyed = []byte(in.Kind() + " " + in.SessionID + " " + at)
 	}
-	if len(said) <= maxKeyed {
-		sum := sha256.Sum256(said)
+	if len(keyed) <= maxKeyed {
+		sum := sha256.Sum256(keyed)
 		in.Key = hex.EncodeToString(sum[:8])
 	}
 	return in
@@ -127,17 +127,17 @@ func eventTime(at gjson.Result) string {
 // huge.
 const maxKeyed = 64 << 10
 
-// pipe is the capacity of a pipe, and so the size of a read.
-const pipe = 64 << 10
+// pipeSize is the capacity of a pipe, and so the size of a read.
+const pipeSize = 64 << 10
 
-// collect reads until the end, a complete object (whole is then true), or the deadline.
-func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, problem string) {
+// readInput reads until the end, a complete object (whole is then true), or the deadline.
+func readInput(r io.Reader, deadline time.Duration) (data []byte, whole bool, problem string) {
 	sofar := make(chan []byte)
 	done := make(chan struct{})
 	defer close(done)
 	reader := cli.Go(func() {
 		defer close(sofar)
-		pour(r, sofar, done)
+		sendAll(r, sofar, done)
 	})
 	timeout, last, late := time.NewTimer(deadline), time.Now().Add(maxDeadlines*deadline), false
 	defer timeout.Stop()
@@ -175,11 +175,11 @@ func collect(r io.Reader, deadline time.Duration) (data []byte, whole bool, prob
 	}
 }
 
-// pour reads r until the end or until done is closed. After each read it sends all data
+// sendAll reads r until the end or until done is closed. After each read it sends all data
 // so far. It never changes bytes that it has sent.
-func pour(r io.Reader, sofar chan<- []byte, done <-chan struct{}) {
-	for all := make([]byte, 0, pipe); ; {
-		n, err := r.Read(all[len(all):min(cap(all), len(all)+pipe)])
+func sendAll(r io.Reader, sofar chan<- []byte, done <-chan struct{}) {
+	for all := make([]byte, 0, pipeSize); ; {
+		n, err := r.Read(all[len(all):min(cap(all), len(all)+pipeSize)])
 		if n > 0 {
 			all = all[:len(all)+n]
 			select {
@@ -194,9 +194,9 @@ func pour(r io.Reader, sofar chan<- []byte, done <-chan struct{}) {
 		if len(all) > MaxInput {
 			all = all[:MaxInput+1] // the rest is read and discarded
 		}
-		if cap(all)-len(all) < pipe && n == pipe || cap(all) == len(all) {
+		if cap(all)-len(all) < pipeSize && n == pipeSize || cap(all) == len(all) {
 			// Not slices.Grow, which would clear the unused part.
-			all = append(make([]byte, 0, len(all)+max(8*pipe, len(all))), all...)
+			all = append(make([]byte, 0, len(all)+max(8*pipeSize, len(all))), all...)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func pour(r io.Reader, sofar chan<- []byte, done <-chan struct{}) {
 // object's end.
 func isWhole(data, chunk []byte) bool {
 	end := bytes.TrimRight(chunk, " \t\r\n")
-	if len(end) == 0 || end[len(end)-1] != '}' || len(chunk) >= pipe {
+	if len(end) == 0 || end[len(end)-1] != '}' || len(chunk) >= pipeSize {
 		return false
 	}
 	return openjson.Valid(bytes.TrimPrefix(data, bom))
@@ -218,44 +218,44 @@ func (in Input) OutputLines(kind string) []string {
 	if in.Kind() != "PostToolUse" {
 		return nil
 	}
-	return outputLines(in.answered, kind, runsOurs(in.asked))
+	return outputLines(in.toolOutput, kind, countRequests(in.toolInput))
 }
 
 // Kind returns the event in Claude Code's words.
 func (in Input) Kind() string { return registry.Kind(in.Event) }
 
-// Call returns a digest that identifies a tool call, or "" if the input has no tool. For
+// CallDigest returns a digest that identifies a tool call, or "" if the input has no tool. For
 // a tool that asks the person, it is the digest of the name alone, because the client
 // adds the answer to the arguments.
-func (in Input) Call() string {
+func (in Input) CallDigest() string {
 	if in.ToolName == "" {
 		return ""
 	}
 	call := in.ToolName
 	if _, ok := registry.Prompting(in.ToolName); !ok {
-		call += "\x00" + in.asked
+		call += "\x00" + in.toolInput
 	}
 	sum := sha256.Sum256([]byte(call))
 	return hex.EncodeToString(sum[:8])
 }
 
-// texts returns where the value of each field goes that is text or raw JSON; nil for other fields.
-func (in *Input) texts(parent *string) [contract.NumFields]*string {
+// textFields returns where the value of each field goes that is text or raw JSON; nil for other fields.
+func (in *Input) textFields(parent *string) [contract.NumFields]*string {
 	return [contract.NumFields]*string{
 		contract.Event: &in.Event, contract.SessionID: &in.SessionID, contract.Transcript: &in.Transcript,
 		contract.CWD: &in.CWD, contract.Source: &in.Source, contract.Trigger: &in.Trigger, contract.Reason: &in.Reason,
 		contract.ToolName: &in.ToolName, contract.AgentID: &in.AgentID, contract.ParentAgentID: parent,
 		contract.LastAnswer: &in.LastAnswer, contract.Mode: &in.Mode, contract.Prompt: &in.Prompt,
 		contract.Notice: &in.Notice, contract.Failure: &in.Failure,
-		contract.Background: &in.background, contract.Crons: &in.crons, contract.ToolInput: &in.asked, contract.ToolOutput: &in.answered,
+		contract.Background: &in.background, contract.Crons: &in.crons, contract.ToolInput: &in.toolInput, contract.ToolOutput: &in.toolOutput,
 	}
 }
 
-// parse reads the fields by any client's names for them (lib/client/<agent>/hook). at is
+// parseInput reads the fields by any client's names for them (lib/client/<agent>/hook). at is
 // the time of the event.
-func parse(data []byte) (in Input, at string) {
+func parseInput(data []byte) (in Input, happenedAt string) {
 	var parent, root, implied, other string
-	texts := in.texts(&parent)
+	texts := in.textFields(&parent)
 	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
 		name := key.Str
 		field := registry.Field(name)
@@ -270,9 +270,9 @@ func parse(data []byte) (in Input, at string) {
 		case contract.Background, contract.Crons, contract.ToolInput, contract.ToolOutput:
 			*texts[field] = value.Raw
 		case contract.Moment:
-			at = cmp.Or(at, eventTime(value))
+			happenedAt = cmp.Or(happenedAt, eventTime(value))
 		case contract.FullyIdle:
-			in.unfinished = value.Type == gjson.False
+			in.runsMore = value.Type == gjson.False
 		case contract.Roots:
 			root = value.Get("0").Str
 		default:
@@ -308,7 +308,7 @@ func parse(data []byte) (in Input, at string) {
 	if in.Event == "" && in.SessionID != "" {
 		in.Event = cmp.Or(other, implied)
 	}
-	return in, at
+	return in, happenedAt
 }
 
 func joinTexts(parts gjson.Result) string {

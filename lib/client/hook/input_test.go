@@ -40,7 +40,7 @@ func TestReadUnderstands(t *testing.T) {
 			if (got.Key == "") != (len(text) > maxKeyed) {
 				t.Errorf("the key is %q", got.Key)
 			}
-			if got.Key, got.answered = "", ""; got != want {
+			if got.Key, got.toolOutput = "", ""; got != want {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -107,7 +107,7 @@ func TestReadEveryClient(t *testing.T) {
 		"antigravity/PreInvocation":         {Event: "UserPromptSubmit", Transcript: "T"},
 		"antigravity/later-PreInvocation":   {Event: "PostToolUse", Transcript: "T"},
 		"antigravity/Stop":                  {Event: "Stop", Transcript: "T"},
-		"antigravity/waiting-Stop":          {Event: "Stop", Transcript: "T", unfinished: true},
+		"antigravity/waiting-Stop":          {Event: "Stop", Transcript: "T", runsMore: true},
 		"antigravity/failed-Stop":           {Event: "StopFailure", Transcript: "T", Failure: "Individual quota reached. Contact your administrator to enable overages."},
 		"cursor/sessionStart":               {Event: "SessionStart"},
 		"cursor/beforeSubmitPrompt":         {Event: "UserPromptSubmit", Transcript: "T", Prompt: "build the parser"},
@@ -129,7 +129,7 @@ func TestReadEveryClient(t *testing.T) {
 			if filepath.IsAbs(got.Transcript) {
 				got.Transcript = "T"
 			}
-			got.asked, got.answered = "", ""                         // see TestShows
+			got.toolInput, got.toolOutput = "", ""                   // see TestShows
 			got.background, got.crons, got.ContextTokens = "", "", 0 // see TestRunning
 			want.SessionID, want.CWD = id, folder
 			if client == "kimi" {
@@ -451,9 +451,9 @@ func TestCollect(t *testing.T) {
 	for i := range text {
 		text[i] = byte('a' + i*7919%23 + i/4096%3)
 	}
-	for _, size := range []int{0, 1, pipe - 1, pipe, pipe + 1, 9*pipe - 1, 9 * pipe, 9*pipe + 1, 1 << 20, MaxInput - 1, MaxInput, MaxInput + 1, MaxInput + pipe, len(text)} {
-		for _, most := range []int{4096, 4095, pipe, pipe - 1, 10 * pipe} {
-			got, whole, problem := collect(parts{bytes.NewReader(text[:size]), most}, time.Minute)
+	for _, size := range []int{0, 1, pipeSize - 1, pipeSize, pipeSize + 1, 9*pipeSize - 1, 9 * pipeSize, 9*pipeSize + 1, 1 << 20, MaxInput - 1, MaxInput, MaxInput + 1, MaxInput + pipeSize, len(text)} {
+		for _, most := range []int{4096, 4095, pipeSize, pipeSize - 1, 10 * pipeSize} {
+			got, whole, problem := readInput(parts{bytes.NewReader(text[:size]), most}, time.Minute)
 			if want := text[:min(size, MaxInput)]; !bytes.Equal(got, want) || whole || (problem != "") != (size > MaxInput) {
 				t.Errorf("of %d bytes, %d at a time: %d bytes, whole %v, problem %q", size, most, len(got), whole, problem)
 			}

@@ -54,11 +54,11 @@ type Invocation struct {
 	ID      session.ID // empty if no session is known
 	Store   session.Store
 
-	env       *cli.Env
-	server    process.Proc           // what runs the hook in place of a client; unset if a client does
-	behind    *contract.SharedServer // the kind of server that the client can have, or nil
-	foreign   bool                   // a program other than the client runs the hook
-	tolerated []error                // tolerated errors, each once
+	env        *cli.Env
+	server     process.Proc           // what runs the hook in place of a client; unset if a client does
+	serverKind *contract.SharedServer // the kind of server that the client can have, or nil
+	isForeign  bool                   // a program other than the client runs the hook
+	tolerated  []error                // tolerated errors, each once
 }
 
 // NewInvocation reads the hook's input and finds the home and the session. It never
@@ -66,95 +66,95 @@ type Invocation struct {
 //
 // A hook's session is the one in its input. No variable counts, because an inherited one
 // belongs to a parent. For a command, and for a hook without input, see Store.Current.
-func NewInvocation(env *cli.Env, f Flags) *Invocation {
-	startenv.RestoreFor(env, f.Agent, f.Hook)
-	c := &Invocation{Hook: f.Hook, Agent: Agent(f.Agent, env.Getenv), env: env}
-	c.Dialect = f.dialect(c.Agent)
-	c.behind = serverOf(env, &c.Dialect)
-	c.server = findServer(env, c.behind, c.client)
-	if !f.Hook && f.Agent == "" && c.Agent == contract.Default { // a hook's parent may be another agent, so this is only for a command
-		named, told := env.Getenv("GT_AGENT"), names.Teller(env.Getenv)
-		if told != "" && names.SetsSessionVar(named) {
-			named = told // else it is a variant, or an agent without such a variable; a shell may keep that of an earlier agent
+func NewInvocation(env *cli.Env, flags Flags) *Invocation {
+	startenv.RestoreFor(env, flags.Agent, flags.Hook)
+	inv := &Invocation{Hook: flags.Hook, Agent: RunningAgent(flags.Agent, env.Getenv), env: env}
+	inv.Dialect = flags.dialect(inv.Agent)
+	inv.serverKind = serverOf(env, &inv.Dialect)
+	inv.server = findServer(env, inv.serverKind, inv.runningProcess)
+	if !flags.Hook && flags.Agent == "" && inv.Agent == contract.Default { // a hook's parent may be another agent, so this is only for a command
+		named, teller := env.Getenv("GT_AGENT"), names.SoleTeller(env.Getenv)
+		if teller != "" && names.SetsSessionVar(named) {
+			named = teller // else it is a variant, or an agent without such a variable; a shell may keep that of an earlier agent
 		}
-		c.Agent = cmp.Or(named, told, c.Agent)
-		c.Dialect = f.dialect(c.Agent)
+		inv.Agent = cmp.Or(named, teller, inv.Agent)
+		inv.Dialect = flags.dialect(inv.Agent)
 	}
-	if f.Hook {
-		c.Input = Read(env.Stdin, Deadline)
-		if c.Input.Problem != "" {
-			env.Warn("%s", c.Input.Problem)
+	if flags.Hook {
+		inv.Input = Read(env.Stdin, Deadline)
+		if inv.Input.Problem != "" {
+			env.Warn("%s", inv.Input.Problem)
 		}
-		if c.Dialect.Typed != nil {
-			c.Input.Prompt = c.Dialect.Typed(c.Input.Prompt)
+		if inv.Dialect.TypedPrompt != nil {
+			inv.Input.Prompt = inv.Dialect.TypedPrompt(inv.Input.Prompt)
 		}
 	}
-	if c.Input.SessionID != "" {
-		id, err := session.ParseID(c.Input.SessionID)
+	if inv.Input.SessionID != "" {
+		id, err := session.ParseID(inv.Input.SessionID)
 		env.WarnError(err)
-		c.ID = id
+		inv.ID = id
 	}
-	c.Dir = env.Dir
+	inv.Dir = env.Dir
 	state := place.StateOf(env.Getenv)
-	if client := registry.FindClient(c.Agent); f.Hook && client != nil {
-		c.fillFromClient(client, state)
+	if client := registry.FindClient(inv.Agent); flags.Hook && client != nil {
+		inv.fillFromClient(client, state)
 	}
-	if filepath.IsAbs(c.Input.CWD) {
+	if filepath.IsAbs(inv.Input.CWD) {
 		// If the folder was removed under the session, stay in it: files that a hook
 		// leaves in the folder above would reach whoever works there.
-		info, err := os.Stat(c.Input.CWD)
+		info, err := os.Stat(inv.Input.CWD)
 		if err == nil && info.IsDir() || env.DirDeleted && errors.Is(err, fs.ErrNotExist) {
-			c.Dir = c.Input.CWD
+			inv.Dir = inv.Input.CWD
 		} else if atomicfile.Hidden(err) {
-			env.WarnError(atomicfile.Error("read", c.Input.CWD, err))
+			env.WarnError(atomicfile.Error("read", inv.Input.CWD, err))
 		}
 	}
-	if c.server.IsSet() && len(town.FindContaining(state, slices.Values([]string{c.Dir}))) > 0 {
-		removeVars(env, ofTown) // the folder's own town counts
+	if inv.server.IsSet() && len(town.FindContaining(state, slices.Values([]string{inv.Dir}))) > 0 {
+		removeVars(env, townVars) // the folder's own town counts
 	}
 	var unread error
-	c.Home, unread = c.find(state)
-	if f.Hook && c.Home.Problem != nil {
-		env.Warn("%v", c.Home.Problem)
-		return c
+	inv.Home, unread = inv.findHome(state)
+	if flags.Hook && inv.Home.Problem != nil {
+		env.Warn("%v", inv.Home.Problem)
+		return inv
 	}
-	c.Warn(unread)
-	if c.Home.Ignored != "" {
-		env.Warn("GT_ROLE '%s' is not an address and was ignored", c.Home.Ignored)
+	inv.Warn(unread)
+	if inv.Home.Ignored != "" {
+		env.Warn("GT_ROLE '%s' is not an address and was ignored", inv.Home.Ignored)
 	}
-	c.Warn(c.Home.Town.Unread)
-	c.Store = session.Store{Home: c.Home, Warn: c.Warn}
-	if c.ID == "" && c.Input.SessionID == "" {
-		c.ID = c.Store.Current(env.Getenv, names.SessionVars(), f.Hook)
+	inv.Warn(inv.Home.Town.Unread)
+	inv.Store = session.Store{Home: inv.Home, Warn: inv.Warn}
+	if inv.ID == "" && inv.Input.SessionID == "" {
+		inv.ID = inv.Store.Current(env.Getenv, names.SessionVars(), flags.Hook)
 	}
-	return c
+	return inv
 }
 
 // fillFromClient finds what a client does not tell its hooks: whether it is this client, whose
 // subagent the session is, and where the client is.
 func (c *Invocation) fillFromClient(client *contract.Client, state place.State) {
-	c.foreign = client.Owns != nil && !client.Owns(c.Input.Transcript)
-	if client.Parent != nil && c.ID != "" {
+	c.isForeign = client.OwnsTranscript != nil && !client.OwnsTranscript(c.Input.Transcript)
+	if client.ParentSession != nil && c.ID != "" {
 		if at, err := state.FixedAt(string(c.ID)); at == "" && err == nil {
-			if id, err := session.ParseID(client.Parent(c.Input.Transcript)); err == nil {
+			if id, err := session.ParseID(client.ParentSession(c.Input.Transcript)); err == nil {
 				c.ID, c.Input.AgentID = id, string(c.ID)
 			}
 		}
 	}
 	if client.RunsElsewhere && c.Input.CWD == "" {
 		_, dir, _ := state.Fixed(string(c.ID)) // "" if that cannot be read
-		c.foreign = c.foreign || dir == ""
+		c.isForeign = c.isForeign || dir == ""
 		c.Dir = cmp.Or(dir, c.Dir)
 	}
 }
 
-// Idle reports whether this is a hook that has nothing to do, because it is another
+// IsIdle reports whether this is a hook that has nothing to do, because it is another
 // program's, or gt can keep nothing of its home. NewInvocation has warned of the latter.
-func (c *Invocation) Idle() bool { return c.Hook && (c.Home.Problem != nil || c.foreign) }
+func (c *Invocation) IsIdle() bool { return c.Hook && (c.Home.Problem != nil || c.isForeign) }
 
-// find returns the session's home, which is the one of its first hook. If that cannot be
+// findHome returns the session's home, which is the one of its first hook. If that cannot be
 // read, it returns the current one and the error.
-func (c *Invocation) find(state place.State) (home.Home, error) {
+func (c *Invocation) findHome(state place.State) (home.Home, error) {
 	scope := place.ScopeIn(state, c.env.Getenv)
 	if !c.Hook || c.ID == "" {
 		return home.FindIn(scope, c.Dir, string(c.ID)), nil
@@ -182,17 +182,17 @@ func (f Flags) dialect(agent string) contract.Dialect {
 // Process returns the client's process; it is not set if there is none.
 func (c *Invocation) Process() process.Proc {
 	if c.server.IsSet() {
-		return c.window()
+		return c.findWindow()
 	}
-	p, err := c.client()
+	p, err := c.runningProcess()
 	if err != nil {
 		return process.Proc{}
 	}
 	return p
 }
 
-// client returns the process that runs this program: a client, or the server behind it.
-func (c *Invocation) client() (process.Proc, error) {
+// runningProcess returns the process that runs this program: a client, or the server behind it.
+func (c *Invocation) runningProcess() (process.Proc, error) {
 	p, err := process.Agent(os.Getpid())
 	if err == nil && c.Hook && c.Dialect.HooksInHelper {
 		return process.Agent(p.PID)
@@ -233,7 +233,7 @@ func (c *Invocation) windowEnv(p process.Proc) func(string) string {
 // BindInstance records the session as the instance's current one, if the client is an
 // instance's agent.
 func (c *Invocation) BindInstance() error {
-	variable, pid, parent := c.instance()
+	variable, pid, parent := c.findInstance()
 	if variable == "" {
 		return nil
 	}
@@ -243,17 +243,17 @@ func (c *Invocation) BindInstance() error {
 // Topic returns the topic with which the instance was started, if the client is an
 // instance's agent; else "".
 func (c *Invocation) Topic() string {
-	variable, pid, parent := c.instance()
+	variable, pid, parent := c.findInstance()
 	if variable == "" {
 		return ""
 	}
 	return instance.TopicOf(c.Home.Town.State, variable, pid, parent)
 }
 
-// instance returns the variable that names an instance, the client's process and its
+// findInstance returns the variable that names an instance, the client's process and its
 // parent's, because the client may be the child of a launcher. variable is "" if there is
 // no instance.
-func (c *Invocation) instance() (variable string, pid, parent int) {
+func (c *Invocation) findInstance() (variable string, pid, parent int) {
 	if c.ID == "" || c.Input.AgentID != "" || !c.server.IsSet() && c.env.Getenv(instance.Variable) == "" {
 		return "", 0, 0
 	}
@@ -261,15 +261,15 @@ func (c *Invocation) instance() (variable string, pid, parent int) {
 	if variable = c.windowEnv(p)(instance.Variable); variable == "" || !p.IsSet() {
 		return "", 0, 0
 	}
-	if up := process.Ancestors(p.PID); len(up) > 0 && !c.isOther(process.Name(up[0])) {
+	if up := process.Ancestors(p.PID); len(up) > 0 && !c.isOtherClient(process.Name(up[0])) {
 		parent = up[0]
 	}
 	return variable, p.PID, parent
 }
 
-// isOther reports whether a process of that name is another client, which has started this
+// isOtherClient reports whether a process of that name is another client, which has started this
 // one for itself: Claude Code starts Codex as an MCP server, as its child.
-func (c *Invocation) isOther(name string) bool {
+func (c *Invocation) isOtherClient(name string) bool {
 	own := registry.FindClient(c.Agent)
 	return own != nil && names.HasProcess(name) && !process.IsInterpreter(name) && !slices.Contains(own.Processes, name)
 }
@@ -289,7 +289,7 @@ func (c *Invocation) NameTmux() error {
 	if err != nil {
 		return err
 	}
-	return c.amend(func(r *session.Record) { r.TmuxSession = pane.Session })
+	return c.changeRecord(func(r *session.Record) { r.TmuxSession = pane.Session })
 }
 
 // NameTranscript adds the conversation to the session's record if it is missing: some clients
@@ -299,11 +299,11 @@ func (c *Invocation) NameTranscript() error {
 	if err != nil || r == nil || r.Transcript != "" || c.Input.Transcript == "" || c.Input.AgentID != "" {
 		return err
 	}
-	return c.amend(func(r *session.Record) { r.Transcript = c.Input.Transcript })
+	return c.changeRecord(func(r *session.Record) { r.Transcript = c.Input.Transcript })
 }
 
-// amend changes the session's record, unless somebody else does just now.
-func (c *Invocation) amend(change func(*session.Record)) error {
+// changeRecord changes the session's record, unless somebody else does just now.
+func (c *Invocation) changeRecord(change func(*session.Record)) error {
 	lock, err := c.Home.LockWithin(busyWait)
 	if errors.Is(err, flock.ErrBusy) {
 		return nil // a later hook does it
@@ -365,14 +365,14 @@ func (c *Invocation) Headless() bool {
 // an instance's agent is gone, the answer is true whatever the client says.
 func (c *Invocation) Killed(busy func() bool) bool {
 	hungUp := func() bool { return c.Process().HungUp() }
-	if variable, _, _ := c.instance(); variable != "" && hungUp() {
+	if variable, _, _ := c.findInstance(); variable != "" && hungUp() {
 		return true
 	}
 	killed := c.Dialect.Killed
 	if killed == nil {
 		killed = contract.Killed
 	}
-	return killed(contract.End{Reason: c.Input.Reason, Getenv: c.env.Getenv, Busy: busy, HungUp: hungUp})
+	return killed(contract.SessionEnd{Reason: c.Input.Reason, Getenv: c.env.Getenv, Busy: busy, HungUp: hungUp})
 }
 
 // Warn prints a tolerated error once. Nobody reads a hook's standard error, so End also
@@ -408,10 +408,10 @@ func (c *Invocation) End(err error) error {
 	return err
 }
 
-// Prepare returns a function that sets the program's arguments to wired if there are none
+// DefaultArgs returns a function that sets the program's arguments to wired if there are none
 // and a client other than Claude Code runs it as a hook: such a client drops the "args" of
 // Claude Code's wiring. Without wired, the program would do what it does for a person.
-func Prepare(wired ...string) func(*cli.Env) {
+func DefaultArgs(wired ...string) func(*cli.Env) {
 	return func(env *cli.Env) {
 		if len(env.Args) == 0 && foreignClient(env.Getenv, true) != nil && piped(env) {
 			env.Args = wired
@@ -445,20 +445,20 @@ func HasDialect(name string) bool {
 	return c != nil && c.Dialect.MaxContext > 0
 }
 
-var unknown = contract.Dialect{MaxContext: 10_000, Shape: contract.Plain}
+var plainDialect = contract.Dialect{MaxContext: 10_000, Shape: contract.Plain}
 
 // DialectOf returns the dialect of a client, which for an unknown one is plain text.
 func DialectOf(agent string) contract.Dialect {
 	if HasDialect(agent) {
 		return registry.FindClient(agent).Dialect
 	}
-	return unknown
+	return plainDialect
 }
 
-// Agent returns the client that runs the hook. It is the one that the wiring names,
+// RunningAgent returns the client that runs the hook. It is the one that the wiring names,
 // except that some clients also run the hooks of the default client, with dialects of
 // their own.
-func Agent(named string, getenv func(string) string) string {
+func RunningAgent(named string, getenv func(string) string) string {
 	if named != "" && named != contract.Default {
 		return named
 	}

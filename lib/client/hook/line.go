@@ -16,10 +16,10 @@ const (
 	maxOpen = 4000
 )
 
-// requestsIn returns what a shell's command line runs, as far as it concerns requests. It
+// parseRequests returns what a shell's command line runs, as far as it concerns requests. It
 // returns nothing if another program of the line, such as one of the project, can print
 // after gt's last command, because its output could look the same.
-func requestsIn(line string) (none runs) {
+func parseRequests(line string) (none lineRuns) {
 	if len(line) > maxLine || strings.Count(line, "(")+strings.Count(line, "{") > maxOpen {
 		return none
 	}
@@ -27,8 +27,8 @@ func requestsIn(line string) (none runs) {
 	if err != nil {
 		return none
 	}
-	l := inspect(f)
-	if l.behind {
+	l := inspectNode(f)
+	if l.printsAfter {
 		return none
 	}
 	return l
@@ -36,68 +36,68 @@ func requestsIn(line string) (none runs) {
 
 // maxLines returns how many request lines the output can have: any number if only gt's
 // commands print.
-func (l runs) maxLines() int {
-	if l.requests > 0 && !l.others {
-		return maxShown
+func (l lineRuns) maxLines() int {
+	if l.requests > 0 && !l.printsOther {
+		return maxResults
 	}
 	return l.requests
 }
 
-type runs struct {
-	requests int  // commands that leave a request
-	others   bool // there are programs that can print anything
-	behind   bool // such a program can print after a command of gt's
+type lineRuns struct {
+	requests    int  // commands that leave a request
+	printsOther bool // there are programs that can print anything
+	printsAfter bool // such a program can print after a command of gt's
 }
 
-// inspect returns what a part of a line runs, added up in the order in which the programs print.
-func inspect(part syntax.Node) (l runs) {
+// inspectNode returns what a part of a line runs, added up in the order in which the programs print.
+func inspectNode(part syntax.Node) (found lineRuns) {
 	syntax.Walk(part, func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.Stmt:
 			if n.Background || n.Coprocess || n.Disown { // it can print at any time
 				n := *n
 				n.Background, n.Coprocess, n.Disown = false, false, false
-				inner := inspect(&n)
-				l.requests += inner.requests
-				l.behind = l.behind || inner.behind || inner.others
+				inner := inspectNode(&n)
+				found.requests += inner.requests
+				found.printsAfter = found.printsAfter || inner.printsAfter || inner.printsOther
 				return false
 			}
-			if call, ok := n.Cmd.(*syntax.CallExpr); ok && reads(n.Redirs) {
-				if _, ours := ofCall(unquote(call.Args)); !ours {
-					l.add(runs{others: true})
+			if call, ok := n.Cmd.(*syntax.CallExpr); ok && readsForeignText(n.Redirs) {
+				if _, ours := runsOfCall(unquote(call.Args)); !ours {
+					found.addRuns(lineRuns{printsOther: true})
 				}
 			}
 		case *syntax.WhileClause, *syntax.ForClause, *syntax.FuncDecl: // its first commands run again after its last
 			if node == part {
 				return true
 			}
-			inner := inspect(node)
-			l.add(inner)
-			l.behind = l.behind || inner.requests > 0 && inner.others
+			inner := inspectNode(node)
+			found.addRuns(inner)
+			found.printsAfter = found.printsAfter || inner.requests > 0 && inner.printsOther
 			return false
 		case *syntax.DeclClause: // such as export, which prints all variables without an argument
 			if !slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Name != nil }) {
-				l.add(runs{others: true})
+				found.addRuns(lineRuns{printsOther: true})
 			}
 		case *syntax.CallExpr:
 			words := unquote(n.Args)
-			if inner, ok := ofCall(words); ok {
-				l.add(inner)
+			if inner, ok := runsOfCall(words); ok {
+				found.addRuns(inner)
 				return false // substitutions in it run before it
 			}
 			if !printsOnlyOwn(n, words) {
-				l.add(runs{others: true})
+				found.addRuns(lineRuns{printsOther: true})
 			}
 		}
 		return true
 	})
-	return l
+	return found
 }
 
-func (l *runs) add(next runs) {
-	l.behind = l.behind || next.behind || l.requests > 0 && next.others // mutant skip: TestLine
+func (l *lineRuns) addRuns(next lineRuns) {
+	l.printsAfter = l.printsAfter || next.printsAfter || l.requests > 0 && next.printsOther // mutant skip: TestLine
 	l.requests += next.requests
-	l.others = l.others || next.others
+	l.printsOther = l.printsOther || next.printsOther
 }
 
 // wrapperPrograms are programs that run their arguments as a command.
@@ -105,22 +105,22 @@ var wrapperPrograms = []string{"env", "exec", "command", "builtin", "time", "noh
 
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh"}
 
-// ofCall describes a command of gt's that leaves requests, or a shell that runs a line.
-func ofCall(words []string) (l runs, ok bool) {
+// runsOfCall describes a command of gt's that leaves requests, or a shell that runs a line.
+func runsOfCall(words []string) (l lineRuns, ok bool) {
 	for len(words) > 0 && (slices.Contains(wrapperPrograms, words[0]) || strings.Contains(words[0], "=")) {
 		words = words[1:]
 	}
 	switch {
 	case len(words) == 0:
-		return runs{}, false
+		return lineRuns{}, false
 	case isRequest(words...):
-		return runs{requests: 1}, true
+		return lineRuns{requests: 1}, true
 	case len(words) == 3 && slices.Contains(shells, filepath.Base(words[0])) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c"):
-		if l = requestsIn(words[2]); l.requests > 0 {
+		if l = parseRequests(words[2]); l.requests > 0 {
 			return l, true
 		}
 	}
-	return runs{}, false
+	return lineRuns{}, false
 }
 
 // isRequest reports whether a program with these arguments leaves requests for a hook to carry
@@ -130,7 +130,7 @@ func ofCall(words []string) (l runs, ok bool) {
 func isRequest(words ...string) bool {
 	words = append(slices.Clip(words), "", "")
 	program, argument := words[0], words[1]
-	if strings.Contains(program, "/") && !installed(filepath.Dir(program)) {
+	if strings.Contains(program, "/") && !isGTFolder(filepath.Dir(program)) {
 		return false
 	}
 	switch filepath.Base(program) {
@@ -145,8 +145,8 @@ func isRequest(words ...string) bool {
 	return false
 }
 
-// installed reports whether a folder is that of the running program.
-func installed(dir string) bool {
+// isGTFolder reports whether a folder is that of the running program.
+func isGTFolder(dir string) bool {
 	self, err := os.Executable()
 	if err != nil {
 		return false
@@ -190,9 +190,9 @@ func printsOnlyOwn(call *syntax.CallExpr, words []string) bool {
 	return false
 }
 
-// reads reports whether a redirection gives the command text that the agent did not write
+// readsForeignText reports whether a redirection gives the command text that the agent did not write
 // in the line.
-func reads(redirects []*syntax.Redirect) bool {
+func readsForeignText(redirects []*syntax.Redirect) bool {
 	return slices.ContainsFunc(redirects, func(r *syntax.Redirect) bool {
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:

@@ -79,7 +79,7 @@ func TestLine(t *testing.T) {
 		strings.Repeat("$(", maxLine/2):              0,
 		"":                                           0,
 	} {
-		if got := requestsIn(line).requests; got != want {
+		if got := parseRequests(line).requests; got != want {
 			t.Errorf("%.200s: %d, not %d", line, got, want)
 		}
 	}

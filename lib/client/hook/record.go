@@ -28,7 +28,7 @@ func (c *Invocation) KeepConversation(f Flags, why string) error {
 	if f.Record != "on" || c.ID == "" {
 		return nil
 	}
-	args := []string{process.SiblingBinary("gt-record"), "sync", "--hook", "--agent", c.keeper(f), "--why", why}
+	args := []string{process.SiblingBinary("gt-record"), "sync", "--hook", "--agent", c.readerClient(f), "--why", why}
 	if why == SessionEnded && c.Input.Reason != "" {
 		const most = 40
 		args = append(args, "--reason="+c.env.Line(c.Input.Reason, most))
@@ -61,37 +61,37 @@ func (c *Invocation) TellStopped(f Flags) error {
 
 func (c *Invocation) state() place.State { return place.StateOf(c.env.Getenv) }
 
-// keeper returns the client whose reader reads the conversation. For a variant of a
+// readerClient returns the client whose reader reads the conversation. For a variant of a
 // client, that is the client itself.
-func (c *Invocation) keeper(f Flags) string {
+func (c *Invocation) readerClient(f Flags) string {
 	if !registry.HasReader(c.Agent) && registry.HasReader(f.Dialect) {
 		return f.Dialect
 	}
 	return c.Agent
 }
 
-// Tell records what this hook's input says of the conversation, if the person wants a
+// RecordInput records what this hook's input says of the conversation, if the person wants a
 // record and gt has no reader for the client, or one that reads less: then the hooks' inputs
 // are the conversation.
-func (c *Invocation) Tell(f Flags) error {
-	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || !registry.RecordsHooks(c.keeper(f)) {
+func (c *Invocation) RecordInput(f Flags) error {
+	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || !registry.RecordsHooks(c.readerClient(f)) {
 		return nil
 	}
-	l := hookfile.Line{Time: c.env.Now().UTC(), CWD: c.Dir, Key: c.Input.Key}
+	line := hookfile.Line{Time: c.env.Now().UTC(), CWD: c.Dir, Key: c.Input.Key}
 	switch kind := c.Input.Kind(); {
 	case kind == "UserPromptSubmit":
-		l.Kind, l.Text = conversation.Prompt, c.Input.Prompt
+		line.Kind, line.Text = conversation.Prompt, c.Input.Prompt
 	case c.Input.LastAnswer != "":
-		l.Kind, l.Text = conversation.Answer, c.Input.LastAnswer
+		line.Kind, line.Text = conversation.Answer, c.Input.LastAnswer
 	case kind == "PostToolUse", kind == "PostToolUseFailure":
-		called := conversation.Entry{Kind: conversation.Call, Text: conversation.CallText(parseNested(c.Input.asked))}
-		l.Kind, l.Tool, l.Text, l.Failed = called.Kind, c.Input.ToolName, called.Text, kind == "PostToolUseFailure"
+		called := conversation.Entry{Kind: conversation.Call, Text: conversation.CallText(parseNested(c.Input.toolInput))}
+		line.Kind, line.Tool, line.Text, line.Failed = called.Kind, c.Input.ToolName, called.Text, kind == "PostToolUseFailure"
 		if secretfile.FindInCall(called) != "" { // mutant never: . TestScripts/record_told
 			break // the record says why there is no result
 		}
-		l.Result = cmp.Or(conversation.Arguments(parseNested(c.Input.answered)), c.Input.Failure)
+		line.Result = cmp.Or(conversation.Arguments(parseNested(c.Input.toolOutput)), c.Input.Failure)
 	}
-	if l.Kind == "" || l.Text == "" && l.Tool == "" {
+	if line.Kind == "" || line.Text == "" && line.Tool == "" {
 		return nil
 	}
 	root, err := hookfile.Root(c.env.Getenv)
@@ -99,16 +99,16 @@ func (c *Invocation) Tell(f Flags) error {
 		return err
 	}
 	const much = 16 << 10 // redacting more takes longer than starting a program
-	if len(l.Text)+len(l.Result) > much {
-		if input, err := l.Unwritten(); err == nil {
+	if len(line.Text)+len(line.Result) > much {
+		if input, err := line.Unwritten(); err == nil {
 			args := []string{process.SiblingBinary("gt-record"), "told", "--agent", c.Agent, "--", string(c.ID)}
 			if process.Detach(c.Home.Runtime(), args, c.env.Environ, input) == nil {
 				return nil
 			}
 		}
 	}
-	l.Clean(c.env.Redact)
-	return hookfile.Append(root, c.Agent, c.ID, l)
+	line.Clean(c.env.Redact)
+	return hookfile.Append(root, c.Agent, c.ID, line)
 }
 
 // parseNested parses a JSON value, which may be JSON in a string.

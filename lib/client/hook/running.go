@@ -9,10 +9,10 @@ import (
 
 const maxRunning = 20
 
-// Background reports whether a subagent or command of the session still runs in the
+// RunsBackground reports whether a subagent or command of the session still runs in the
 // background at the end of a turn.
-func (in Input) Background() bool {
-	running := in.unfinished
+func (in Input) RunsBackground() bool {
+	running := in.runsMore
 	gjson.Parse(in.background).ForEach(func(_, t gjson.Result) bool {
 		running = running || isRunning(t)
 		return !running
@@ -25,9 +25,9 @@ func isRunning(t gjson.Result) bool {
 	return t.IsObject() && !slices.Contains([]string{"completed", "failed", "cancelled"}, t.Get("status").Str)
 }
 
-// Running returns what still runs in the background at the end of a turn and what the
+// RunningLines returns what still runs in the background at the end of a turn and what the
 // session has planned, one line each, in the client's words.
-func (in Input) Running() (all []string) {
+func (in Input) RunningLines() (all []string) {
 	gjson.Parse(in.background).ForEach(func(_, t gjson.Result) bool {
 		if !isRunning(t) {
 			return true

@@ -22,10 +22,10 @@ func TestRunning(t *testing.T) {
 		`{"background_tasks":` + many + `}`: slices.Repeat([]string{"shell: x"}, maxRunning),
 	} {
 		read := Read(strings.NewReader(in), time.Minute)
-		if got := read.Running(); !slices.Equal(got, want) {
+		if got := read.RunningLines(); !slices.Equal(got, want) {
 			t.Errorf("%.100s: %q, not %q", in, got, want)
 		}
-		if runs := len(want) > 0 && !strings.Contains(in, "schedule"); read.Background() != runs {
+		if runs := len(want) > 0 && !strings.Contains(in, "schedule"); read.RunsBackground() != runs {
 			t.Errorf("%.100s: something runs: %v", in, !runs)
 		}
 	}

@@ -21,9 +21,9 @@ import (
 // who works in it. The third can be right for all windows, if no folder is in a town of its
 // own.
 var (
-	ofWindow  = []string{"TMUX", "TMUX_PANE", "GT_SESSION", instance.Variable}
-	ofSession = []string{"GT_SESSION_ID", "GT_SESSION_UUID", "GT_HOME", "GT_ROLE", "GT_RIG", "GT_AGENT", "GT_PROCESS_NAMES", "BD_ACTOR"}
-	ofTown    = []string{"GT_ROOT", "GT_TOWN_ROOT"}
+	windowVars  = []string{"TMUX", "TMUX_PANE", "GT_SESSION", instance.Variable}
+	sessionVars = []string{"GT_SESSION_ID", "GT_SESSION_UUID", "GT_HOME", "GT_ROLE", "GT_RIG", "GT_AGENT", "GT_PROCESS_NAMES", "BD_ACTOR"}
+	townVars    = []string{"GT_ROOT", "GT_TOWN_ROOT"}
 )
 
 // serverOf returns the kind of server that may have run this hook instead of the client that the
@@ -50,9 +50,9 @@ func findServer(env *cli.Env, server *contract.SharedServer, client func() (proc
 	if server == nil {
 		return process.Proc{}
 	}
-	if p, err := client(); err == nil && serves(server, p) {
-		removeVars(env, ofWindow)
-		removeVars(env, ofSession)
+	if p, err := client(); err == nil && isServer(server, p) {
+		removeVars(env, windowVars)
+		removeVars(env, sessionVars)
 		for _, c := range registry.Clients() {
 			if c.Dialect.SharedServer != server {
 				removeVars(env, c.SessionVars)
@@ -61,26 +61,26 @@ func findServer(env *cli.Env, server *contract.SharedServer, client func() (proc
 		return p
 	}
 	if process.InSandbox() { // a sandbox hides the servers, and this may be in one
-		removeVars(env, ofWindow)
+		removeVars(env, windowVars)
 	}
 	for _, pid := range process.Ancestors(os.Getpid()) {
 		if process.Name(pid) != server.Program {
 			continue // reading a name is cheaper than Find
 		}
-		if p, err := process.Find(pid); err == nil && serves(server, p) {
-			removeVars(env, ofWindow)
+		if p, err := process.Find(pid); err == nil && isServer(server, p) {
+			removeVars(env, windowVars)
 			break
 		}
 	}
 	return process.Proc{}
 }
 
-func serves(server *contract.SharedServer, p process.Proc) bool {
+func isServer(server *contract.SharedServer, p process.Proc) bool {
 	if process.Name(p.PID) != server.Program {
 		return false
 	}
 	args, err := p.Args()
-	return err == nil && server.Serves(args)
+	return err == nil && server.IsServer(args)
 }
 
 func removeVars(env *cli.Env, names []string) {
@@ -90,23 +90,23 @@ func removeVars(env *cli.Env, names []string) {
 	})
 }
 
-// window returns the client that shows the session: the one with the session's id in its
+// findWindow returns the client that shows the session: the one with the session's id in its
 // arguments, else the only one of the server's account that works in the session's
 // folder. Each window shows one conversation at a time: a session that replaces another
 // (/clear) is in that one's window, any other in a window without a known session. If
 // several windows remain, it returns none, because a successor would start in the wrong
 // one.
-func (c *Invocation) window() process.Proc {
+func (c *Invocation) findWindow() process.Proc {
 	var here []process.Proc
 	for _, p := range process.FindByName(process.Name(c.server.PID)) {
 		args, err := p.Args()
-		if p == c.server || err != nil || !c.behind.Shows(args) || accountOf(c.behind, p) != accountOf(c.behind, c.server) {
+		if p == c.server || err != nil || !c.serverKind.IsWindow(args) || accountOf(c.serverKind, p) != accountOf(c.serverKind, c.server) {
 			continue
 		}
 		if c.ID != "" && slices.Contains(args, string(c.ID)) {
 			return p
 		}
-		if worksIn(c.behind, p, args, c.Dir) && (c.behind.Address == nil || answersAt(c.server, c.behind.Address(args))) {
+		if worksIn(c.serverKind, p, args, c.Dir) && (c.serverKind.Address == nil || answersAt(c.server, c.serverKind.Address(args))) {
 			here = append(here, p)
 		}
 	}
@@ -117,16 +117,16 @@ func (c *Invocation) window() process.Proc {
 	if err != nil {
 		return process.Proc{}
 	}
-	own := slices.IndexFunc(records, func(r *session.Record) bool { return r.ID == c.ID })
-	if own >= 0 && c.Input.Source != "resume" && slices.Contains(here, records[own].Process()) {
-		return records[own].Process()
+	ownRecord := slices.IndexFunc(records, func(r *session.Record) bool { return r.ID == c.ID })
+	if ownRecord >= 0 && c.Input.Source != "resume" && slices.Contains(here, records[ownRecord].Process()) {
+		return records[ownRecord].Process()
 	}
-	left := slices.DeleteFunc(here, func(p process.Proc) bool {
+	candidates := slices.DeleteFunc(here, func(p process.Proc) bool {
 		isKnown := slices.ContainsFunc(records, func(r *session.Record) bool { return r.Process() == p && r.ID != c.ID && !r.Ended() })
 		return isKnown != (c.Input.Source == "clear")
 	})
-	if len(left) == 1 {
-		return left[0]
+	if len(candidates) == 1 {
+		return candidates[0]
 	}
 	return process.Proc{}
 }
@@ -136,7 +136,7 @@ func accountOf(server *contract.SharedServer, p process.Proc) string {
 	if err != nil {
 		return ""
 	}
-	return server.Account((&cli.Env{Environ: environ}).Getenv)
+	return server.AccountFolder((&cli.Env{Environ: environ}).Getenv)
 }
 
 // answersAt reports whether the server can be the one at a URL: the URL's host is this machine,

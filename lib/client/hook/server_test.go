@@ -71,7 +71,7 @@ func TestAnswersAt(t *testing.T) {
 func TestWithout(t *testing.T) {
 	env := &cli.Env{Environ: []string{"TMUX=/x,1,0", "HOME=/h", "TMUX_PANE=%1", "TMUXX=y", "CODEX_THREAD_ID=t"}}
 	given := env.Environ
-	removeVars(env, ofWindow)
+	removeVars(env, windowVars)
 	if want := []string{"HOME=/h", "TMUXX=y", "CODEX_THREAD_ID=t"}; !slices.Equal(env.Environ, want) {
 		t.Errorf("%q", env.Environ)
 	}

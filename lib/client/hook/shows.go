@@ -12,15 +12,15 @@ import (
 	"gt/lib/text/openjson"
 )
 
-// runsOurs returns how many request lines a tool with this input (JSON) can have printed:
+// countRequests returns how many request lines a tool with this input (JSON) can have printed:
 // one for each command in its command line that leaves a request, or any number if
 // nothing else runs. A command that only mentions them, such as a search, may print
 // anything.
-func runsOurs(input string) int {
+func countRequests(input string) int {
 	v := gjson.Parse(input)
 	if v.Type == gjson.String {
 		if !gjson.Valid(v.Str) {
-			return requestsIn(v.Str).maxLines()
+			return parseRequests(v.Str).maxLines()
 		}
 		v = gjson.Parse(v.Str) // JSON in JSON, as in Codex
 	}
@@ -32,11 +32,11 @@ func runsOurs(input string) int {
 				words[i] = all[i].Str
 			}
 			if isRequest(words...) {
-				return maxShown
+				return maxResults
 			}
 			c = all[len(all)-1]
 		}
-		if l := requestsIn(c.Str); l.requests > 0 {
+		if l := parseRequests(c.Str); l.requests > 0 {
 			return l.maxLines()
 		}
 	}
@@ -95,14 +95,14 @@ func markedLines(v gjson.Result, kind string, n, depth int) (all []string) {
 // showTail is how much of a conversation's end is searched.
 const showTail = 2 << 20
 
-// maxShown limits how many results are examined, from the last one back.
-const maxShown = 64
+// maxResults limits how many results are examined, from the last one back.
+const maxResults = 64
 
-// Conversation returns the lines of a kind that gt's commands printed, according to the
+// FindOutputLines returns the lines of a kind that gt's commands printed, according to the
 // end of the conversation at path: they are in a tool's result, and the call that the
 // result names ran such commands. It needs only that lines are JSON, and the keys by
 // which clients name calls.
-func Conversation(path, kind string) (shown []string, err error) {
+func FindOutputLines(path, kind string) (shown []string, err error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil, err
@@ -116,11 +116,11 @@ func Conversation(path, kind string) (shown []string, err error) {
 	if err != nil || !bytes.Contains(data, []byte(kind)) {
 		return nil, err
 	}
-	var given []result
+	var given []callResult
 	for text := range bytes.Lines(data) {
 		if bytes.Contains(text, []byte(kind)) && openjson.Valid(text) {
-			given = append(given, results(gjson.ParseBytes(text), kind, 0)...)
-			given = given[max(0, len(given)-maxShown):]
+			given = append(given, toolResults(gjson.ParseBytes(text), kind, 0)...)
+			given = given[max(0, len(given)-maxResults):]
 		}
 	}
 	runs := map[string]int{}
@@ -136,7 +136,7 @@ func Conversation(path, kind string) (shown []string, err error) {
 				}
 				v = gjson.ParseBytes(text)
 			}
-			runs[r.call] = calledBy(v, r.call, 0)
+			runs[r.call] = countOfCall(v, r.call, 0)
 		}
 	}
 	for _, r := range given {
@@ -145,32 +145,32 @@ func Conversation(path, kind string) (shown []string, err error) {
 	return shown, nil
 }
 
-type result struct{ call, answer string }
+type callResult struct{ call, answer string }
 
 const maxNested = 32
 
-// results returns the tools' results in v that contain kind, at whatever level the client has them.
-func results(v gjson.Result, kind string, depth int) (all []result) {
+// toolResults returns the tools' results in v that contain kind, at whatever level the client has them.
+func toolResults(v gjson.Result, kind string, depth int) (all []callResult) {
 	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, kind) {
 		return nil
 	}
 	if v.IsObject() {
 		for _, key := range []string{"tool_use_id", "call_id", "callId", "callID", "toolCallId", "tool_call_id"} {
 			if id := v.Get(key); id.Type == gjson.String && id.Str != "" {
-				return []result{{id.Str, v.Raw}}
+				return []callResult{{id.Str, v.Raw}}
 			}
 		}
 	}
 	v.ForEach(func(_, inner gjson.Result) bool {
-		all = append(all, results(inner, kind, depth+1)...)
+		all = append(all, toolResults(inner, kind, depth+1)...)
 		return true
 	})
 	return all
 }
 
-// calledBy returns how many of gt's commands the call with that id runs, if the value
+// countOfCall returns how many of gt's commands the call with that id runs, if the value
 // holds that call.
-func calledBy(v gjson.Result, id string, depth int) int {
+func countOfCall(v gjson.Result, id string, depth int) int {
 	if depth > maxNested || !v.IsObject() && !v.IsArray() || !strings.Contains(v.Raw, id) {
 		return 0
 	}
@@ -180,7 +180,7 @@ func calledBy(v gjson.Result, id string, depth int) int {
 				continue
 			}
 			for _, input := range []string{"input", "arguments", "args", "state.input"} {
-				if n := runsOurs(v.Get(input).Raw); n > 0 {
+				if n := countRequests(v.Get(input).Raw); n > 0 {
 					return n
 				}
 			}
@@ -188,7 +188,7 @@ func calledBy(v gjson.Result, id string, depth int) int {
 	}
 	n := 0
 	v.ForEach(func(_, inner gjson.Result) bool {
-		n = calledBy(inner, id, depth+1)
+		n = countOfCall(inner, id, depth+1)
 		return n == 0
 	})
 	return n

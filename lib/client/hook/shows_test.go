@@ -51,7 +51,7 @@ func TestShows(t *testing.T) {
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then time gt-handoff -s x; fi"},"tool_response":"gt-request sha256:00"}`: true,
 		`{"session_id":"s","hook_event_name":"PostToolUse","tool_input":{"command":"if make; then cat gt-handoff; fi"},"tool_response":"gt-request sha256:00"}`:       false,
 	} {
-		in, _ := parse([]byte(input))
+		in, _ := parseInput([]byte(input))
 		if got := slices.Contains(in.OutputLines("gt-request sha256:"), line); got != want {
 			t.Errorf("%s: %v", input, got)
 		}
@@ -82,11 +82,11 @@ func TestConversation(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "t.jsonl")
 		testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		if got, err := Conversation(path, "gt-request sha256:"); slices.Contains(got, line) != want || err != nil {
+		if got, err := FindOutputLines(path, "gt-request sha256:"); slices.Contains(got, line) != want || err != nil {
 			t.Errorf("%.200s: %v, %v", text, got, err)
 		}
 	}
-	if _, err := Conversation(filepath.Join(t.TempDir(), "none"), line); err == nil {
+	if _, err := FindOutputLines(filepath.Join(t.TempDir(), "none"), line); err == nil {
 		t.Error("one that is not there was read")
 	}
 }

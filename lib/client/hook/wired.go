@@ -11,18 +11,18 @@ import (
 // FastPath returns a cli.Program's FastPath: it parses the arguments of a hook without kong.
 func FastPath(begin func(Flags) cli.Command, command ...string) func(args []string) cli.Command {
 	return func(args []string) cli.Command {
-		if f, ok := Wired(args, command...); ok {
+		if f, ok := ParseWired(args, command...); ok {
 			return begin(f)
 		}
 		return nil
 	}
 }
 
-// Wired parses the arguments with which clients call a command as a hook: "command --hook
+// ParseWired parses the arguments with which clients call a command as a hook: "command --hook
 // [--agent NAME] [--dialect NAME] [--cap N] [--fill N] [--notify REASONS] [--record on]".
 // A program with a single command has no command name. ok is false for all other
 // arguments, which the grammar parses.
-func Wired(args []string, command ...string) (f Flags, ok bool) {
+func ParseWired(args []string, command ...string) (f Flags, ok bool) {
 	begin := append(command, "--hook")
 	if len(args) < len(begin) || !slices.Equal(args[:len(begin)], begin) {
 		return Flags{}, false

@@ -31,7 +31,7 @@ func TestWired(t *testing.T) {
 				}
 				seen[command] = true
 				want := hook.Flags{Hook: true, Agent: "claude"}
-				if got, ok := hook.Wired(args, command); got != want || !ok {
+				if got, ok := hook.ParseWired(args, command); got != want || !ok {
 					t.Errorf("%s: %v is read as %+v, %v", event, args, got, ok)
 				}
 			}
@@ -41,7 +41,7 @@ func TestWired(t *testing.T) {
 		t.Errorf("wired are %v", seen)
 	}
 	custom := []string{"touch", "--hook", "--agent", "vibe", "--dialect", "codex", "--cap", "4000"}
-	if got, ok := hook.Wired(custom, "touch"); got != (hook.Flags{Hook: true, Agent: "vibe", Dialect: "codex", Cap: 4000}) || !ok {
+	if got, ok := hook.ParseWired(custom, "touch"); got != (hook.Flags{Hook: true, Agent: "vibe", Dialect: "codex", Cap: 4000}) || !ok {
 		t.Errorf("%v is read as %+v, %v", custom, got, ok)
 	}
 	for _, args := range [][]string{
@@ -49,7 +49,7 @@ func TestWired(t *testing.T) {
 		{"touch", "--hook", "--agent", "x", "--dialect"}, {"touch", "--hook", "--cap", "many"}, {"touch", "--hook", "--agent", "--cap", "9"},
 		{"touch", "--hook", "--agent"}, {"touch", "--hook", "--agent", "--help"}, {"touch", "--hook", "--agent", "x", "y"},
 	} {
-		if got, ok := hook.Wired(args, "touch"); ok {
+		if got, ok := hook.ParseWired(args, "touch"); ok {
 			t.Errorf("%v is read as %+v", args, got)
 		}
 	}

@@ -147,9 +147,9 @@ func Tellers(getenv func(string) string) (tellers []string) {
 	return tellers
 }
 
-// Teller returns the client whose session variable is set, or "" if there is none or
+// SoleTeller returns the client whose session variable is set, or "" if there is none or
 // several, one of which runs within the other.
-func Teller(getenv func(string) string) string {
+func SoleTeller(getenv func(string) string) string {
 	if tellers := Tellers(getenv); len(tellers) == 1 {
 		return tellers[0]
 	}

@@ -36,7 +36,7 @@ func TestCallRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := conversation.File{Client: "claude", Path: path, Size: int64(len(test.text))}
-		if got := conversation.CallRuns(readers.FindReader("claude"), f); got != test.want {
+		if got := conversation.EndsInCall(readers.FindReader("claude"), f); got != test.want {
 			t.Errorf("%.200s: %v", test.text, got)
 		}
 	}

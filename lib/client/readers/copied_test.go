@@ -26,7 +26,7 @@ func TestCopiedFiles(t *testing.T) {
 				of = map[string]string{}
 				testenv.NoError(t, r.Find(store, func(f conversation.File) {
 					paths = append(paths, f.Path)
-					if !f.Copy && f.ID != "" {
+					if !f.IsSyncCopy && f.ID != "" {
 						of[string(f.ID)] += filepath.Base(f.Path) + " "
 					}
 				}))

@@ -87,7 +87,7 @@ func TestTeller(t *testing.T) {
 			}
 			return ""
 		}
-		if got := names.Teller(getenv); got != want {
+		if got := names.SoleTeller(getenv); got != want {
 			t.Errorf("%q: %q", vars, got)
 		}
 	}

@@ -24,8 +24,8 @@ import (
 const unusedAddress = "http://127.0.0.1:1"
 
 const (
-	poll  = 20 * time.Millisecond
-	grace = 3 * time.Second // for an agent to exit by itself, or after a signal
+	pollInterval = 20 * time.Millisecond
+	exitGrace    = 3 * time.Second // for an agent to exit by itself, or after a signal
 )
 
 // Sandbox is the temporary folders in which a client runs once.
@@ -44,15 +44,15 @@ func New() (s Sandbox, err error) {
 	s.Project, s.State = filepath.Join(s.Dir, "project"), filepath.Join(s.Dir, "state")
 	for _, dir := range []string{s.Project, s.State} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			s.End()
+			s.Remove()
 			return s, err
 		}
 	}
 	return s, nil
 }
 
-// End removes the folders.
-func (w Sandbox) End() { os.RemoveAll(w.Dir) }
+// Remove removes the folders.
+func (w Sandbox) Remove() { os.RemoveAll(w.Dir) }
 
 // Environ returns the environment of a run: the person's without the variables of gt,
 // tmux and proxies, an address without a server as proxy, and more, in which {scratch} is a
@@ -85,13 +85,13 @@ func Run(ctx context.Context, dir string, environ, command []string, enough func
 	if err != nil {
 		return "", cli.Fail(cli.AnswerNo, err)
 	}
-	var out tail
+	var out outputTail
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
 	cmd.Dir, cmd.Env = dir, append(environ, "PWD="+dir, "PATH="+process.SearchPath(dir, environ)) // it may be a script
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal, on which it could ask something
-	cmd.WaitDelay = grace
+	cmd.WaitDelay = exitGrace
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
@@ -102,7 +102,7 @@ func Run(ctx context.Context, dir string, environ, command []string, enough func
 		ended.Wait()
 		said = out.String()
 	}()
-	tick := time.NewTicker(poll)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	var last time.Time // the deadline, once enough returned true
 	for ctx.Err() == nil && (last.IsZero() || time.Now().Before(last)) {
@@ -112,29 +112,29 @@ func Run(ctx context.Context, dir string, environ, command []string, enough func
 		case <-ctx.Done():
 		case <-tick.C:
 			if enough() && last.IsZero() {
-				last = time.Now().Add(grace)
+				last = time.Now().Add(exitGrace)
 			}
 		}
 	}
 	syscall.Kill(group, syscall.SIGTERM)
 	select {
 	case <-ended.Done():
-	case <-time.After(grace):
+	case <-time.After(exitGrace):
 	}
 	return "", nil
 }
 
-type tail struct{ text []byte }
+type outputTail struct{ text []byte }
 
 const tailSize = 4 << 10
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *outputTail) Write(p []byte) (int, error) {
 	t.text = append(t.text, p...)
 	t.text = t.text[max(0, len(t.text)-tailSize):]
 	return len(p), nil
 }
 
-func (t *tail) String() string { return string(t.text) }
+func (t *outputTail) String() string { return string(t.text) }
 
 // RefuseBelowAgent returns an error, which says why, if an agent runs this command: trust is the
 // person's decision. An agent outside a sandbox could still write the file itself.

@@ -25,7 +25,7 @@ func VersionOf(c agent.Client, environ []string) (version, unknown string) {
 	if err != nil {
 		return "", err.Error()
 	}
-	defer w.End()
+	defer w.Remove()
 	return w.printedVersion(context.Background(), c, w.Environ(environ, c.Hooks.ProveEnv))
 }
 

@@ -95,7 +95,7 @@ func TestVersionThatNeverComes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.End()
+	defer w.Remove()
 	program := filepath.Join(t.TempDir(), "claude")
 	if err := testenv.WriteProgram(program, []byte("#!/bin/sh\nsleep 1000 &\nsleep 1000\n")); err != nil {
 		t.Fatal(err)

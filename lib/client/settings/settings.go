@@ -28,7 +28,7 @@ const (
 // Read returns the content of a settings file, and follows symbolic links. It returns nil
 // if the file does not exist, but not if it is empty.
 func Read(path string) ([]byte, error) {
-	target, err := follow(path)
+	target, err := followLinks(path)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ type Edit struct {
 //
 // If edit fails or changes nothing, Update touches nothing, not even a lock.
 func Update(path string, edit func(old []byte) (Edit, error)) (backup string, err error) {
-	old, next, err := plan(path, edit)
+	old, next, err := planEdit(path, edit)
 	if err != nil || bytes.Equal(old, next.Text) {
 		return "", err
 	}
@@ -65,42 +65,42 @@ func Update(path string, edit func(old []byte) (Edit, error)) (backup string, er
 	atomicfile.Sweep(filepath.Dir(path), time.Now())
 
 	// The file may have changed before the lock was taken.
-	old, next, err = plan(path, edit)
+	old, next, err = planEdit(path, edit)
 	if err != nil || bytes.Equal(old, next.Text) {
 		return "", err
 	}
-	made := false
+	isNew := false
 	if next.Backup && old != nil {
-		if backup, made, err = writeBackup(path, old); err != nil {
+		if backup, isNew, err = writeBackup(path, old); err != nil {
 			return "", err
 		}
 	}
-	err = replace(path, next.Text)
+	err = replaceFile(path, next.Text)
 	if errors.Is(err, syscall.EBUSY) { // it is mounted, as a container's runtime does with a single file
 		if backup == "" && len(old) > 0 { // a kill in the middle must lose nothing
-			if backup, made, err = writeBackup(path, old); err != nil {
+			if backup, isNew, err = writeBackup(path, old); err != nil {
 				return "", err
 			}
 		}
-		err = overwrite(path, next.Text)
+		err = overwriteFile(path, next.Text)
 	}
-	if err != nil && made {
+	if err != nil && isNew {
 		_ = atomicfile.Remove(backup) // of a change that was not made
 		backup = ""
 	}
 	return backup, err
 }
 
-func plan(path string, edit func([]byte) (Edit, error)) (old []byte, next Edit, err error) {
+func planEdit(path string, edit func([]byte) (Edit, error)) (old []byte, next Edit, err error) {
 	if old, err = Read(path); err == nil {
 		next, err = edit(old)
 	}
 	return old, next, err
 }
 
-// replace writes the file with its old mode, or removes it if text is nil. Links to it stay.
-func replace(path string, text []byte) error {
-	target, err := follow(path)
+// replaceFile writes the file with its old mode, or removes it if text is nil. Links to it stay.
+func replaceFile(path string, text []byte) error {
+	target, err := followLinks(path)
 	if err != nil {
 		return err
 	}
@@ -155,9 +155,9 @@ func makeFolder(dir string) error {
 	return giveToOwner(dir, above)
 }
 
-// overwrite replaces the content of a file that cannot be renamed to. It is not atomic.
-func overwrite(path string, text []byte) error {
-	target, err := follow(path)
+// overwriteFile replaces the content of a file that cannot be renamed to. It is not atomic.
+func overwriteFile(path string, text []byte) error {
+	target, err := followLinks(path)
 	if err != nil {
 		return err
 	}
@@ -206,9 +206,9 @@ func HasBackup(path string) bool {
 	return err == nil
 }
 
-// follow returns where the symbolic links at path lead, even if no file exists there.
+// followLinks returns where the symbolic links at path lead, even if no file exists there.
 // Update must not replace a dotfile manager's link.
-func follow(path string) (string, error) {
+func followLinks(path string) (string, error) {
 	at := path
 	for range 40 { // the kernel's limit
 		to, err := os.Readlink(at)

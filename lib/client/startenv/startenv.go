@@ -17,8 +17,8 @@ import (
 // that say where gt's files are, whose they are and which programs run therefore count as
 // they were when the client started, which only the person decides.
 
-// decides reports whether a variable counts as it was when the client started.
-func decides(name string) bool {
+// isDeciding reports whether a variable counts as it was when the client started.
+func isDeciding(name string) bool {
 	switch name {
 	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // of the last, see handover.args
 		return false // the wiring itself may set these; they name no place and no program
@@ -49,9 +49,9 @@ func isClient(name string) bool {
 	return names.HasProcess(strings.TrimPrefix(name, ".")) || process.IsInterpreter(name)
 }
 
-// ofExport are the variables that gt exports to an agent's commands at its start, if the
+// exportedVars are the variables that gt exports to an agent's commands at its start, if the
 // client supports that (gt-prime's export, and the plugins for OpenCode and pi).
-var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
+var exportedVars = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 
 // RestoreFor resets the deciding variables in env to what the client was started with. It
 // resets all variables of this process's own environment, by which git and tmux are found
@@ -66,32 +66,32 @@ var ofExport = []string{"GT_HOME", "GT_SESSION_UUID", "GT_AGENT", "BEADS_DIR"}
 // hook starts for the person then gets only the variables that say who and where the
 // person is. A known client has its HOME from the person, whatever it gives its hooks.
 func RestoreFor(env *cli.Env, agent string, hook bool) {
-	told := names.Tellers(env.Getenv)
-	if !hook && len(told) == 0 && env.Getenv("GT_SESSION_UUID") == "" {
+	tellers := names.Tellers(env.Getenv)
+	if !hook && len(tellers) == 0 && env.Getenv("GT_SESSION_UUID") == "" {
 		return // a person's shell and environment
 	}
-	began, client, err := process.AgentEnviron(agent, isClient)
-	start := cli.Env{Environ: began}
+	startEnviron, client, err := process.AgentEnviron(agent, isClient)
+	start := cli.Env{Environ: startEnviron}
 	switch {
 	case err != nil, !client && start.Getenv("HOME") != env.Getenv("HOME"):
 		if hook { // it is unknown who set what
 			env.Started = process.PersonalEnviron(env.Environ)
 		}
 		return
-	case !hook && len(told) == 0 && !client:
+	case !hook && len(tellers) == 0 && !client:
 		return // a person's shell that an agent has started and left behind
 	}
-	exported := !hook && !slices.ContainsFunc(told, func(client string) bool { return client != names.Default })
+	exported := !hook && !slices.ContainsFunc(tellers, func(client string) bool { return client != names.Default })
 	changed := func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		if names.IsProjectVar(name) { // clients set it for their hooks only
 			return !hook || !tellsProject(agent)
 		}
-		return decides(name) && !(exported && slices.Contains(ofExport, name))
+		return isDeciding(name) && !(exported && slices.Contains(exportedVars, name))
 	}
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), changed)
 	os.Clearenv()
-	for _, kv := range began {
+	for _, kv := range startEnviron {
 		if changed(kv) {
 			environ = append(environ, kv)
 		}
@@ -99,7 +99,7 @@ func RestoreFor(env *cli.Env, agent string, hook bool) {
 			os.Setenv(name, value)
 		}
 	}
-	env.Environ, env.Started = environ, began // mutant skip: . TestScripts/prime_environment
+	env.Environ, env.Started = environ, startEnviron // mutant skip: . TestScripts/prime_environment
 }
 
 // Restore resets env for a command that is not a hook, because an agent may run it: a

@@ -18,24 +18,24 @@ type Allow struct {
 // Allowed are the programs that an agent may run without asking.
 var Allowed = []string{"gt-handoff", "gt-mail"}
 
-// rules returns our rules in order: each program by its path, then by its name, which
+// ownRules returns our rules in order: each program by its path, then by its name, which
 // agents type. The path marks the next rule as ours.
-func (a Allow) rules(dir string) (all []string) {
+func (a Allow) ownRules(dir string) (all []string) {
 	for _, program := range Allowed {
-		all = append(all, a.Rule(quote(filepath.Join(dir, program))), a.Rule(program))
+		all = append(all, a.Rule(quoteShell(filepath.Join(dir, program))), a.Rule(program))
 	}
 	return all
 }
 
-// program returns the path that a rule allows, if it is one of ours.
-func (a Allow) program(rule string) (path string, ok bool) {
+// ownProgram returns the path that a rule allows, if it is one of ours.
+func (a Allow) ownProgram(rule string) (path string, ok bool) {
 	before, after, _ := strings.Cut(a.Rule("\x00"), "\x00")
 	line, begins := strings.CutPrefix(rule, before)
 	line, ends := strings.CutSuffix(line, after)
 	if !begins || !ends {
 		return "", false
 	}
-	path, rest := Split(line)
+	path, rest := SplitCommand(line)
 	return path, rest == "" && filepath.IsAbs(path) && slices.Contains(Allowed, filepath.Base(path))
 }
 
@@ -43,10 +43,10 @@ func (a Allow) program(rule string) (path string, ok bool) {
 // path is the person's.
 func (a Allow) findOwnRules(list []string) (at []int) {
 	for i, rule := range list {
-		if _, ok := a.program(rule); ok {
+		if _, ok := a.ownProgram(rule); ok {
 			at = append(at, i)
 		} else if i > 0 && slices.Contains(at, i-1) {
-			if before, ok := a.program(list[i-1]); ok && rule == a.Rule(filepath.Base(before)) {
+			if before, ok := a.ownProgram(list[i-1]); ok && rule == a.Rule(filepath.Base(before)) {
 				at = append(at, i)
 			}
 		}
@@ -63,7 +63,7 @@ func (c Client) Allows(text []byte) (rules []string) {
 	if err != nil {
 		return nil // EditAllow returns the error
 	}
-	list := texts(doc, c.Allow.list(doc))
+	list := itemTexts(doc, c.Allow.ruleList(doc))
 	for _, i := range c.Allow.findOwnRules(list) {
 		rules = append(rules, list[i])
 	}
@@ -72,7 +72,7 @@ func (c Client) Allows(text []byte) (rules []string) {
 
 // AllowedIn reports whether the rules allow the programs of a folder and no others.
 func (c Client) AllowedIn(dir string, rules []string) bool {
-	want := c.Allow.rules(dir)
+	want := c.Allow.ownRules(dir)
 	return len(rules) > 0 && !slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(want, r) })
 }
 
@@ -91,22 +91,22 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 	if err != nil {
 		return same, err
 	}
-	list := texts(doc, c.Allow.list(doc))
+	list := itemTexts(doc, c.Allow.ruleList(doc))
 	var want []string
 	if dir != "" {
-		want = c.Allow.rules(dir)
+		want = c.Allow.ownRules(dir)
 		if rest := slices.DeleteFunc(slices.Clone(want), func(w string) bool { return slices.Contains(list, w) }); len(rest) == 0 && c.AllowedIn(dir, c.Allows(text)) {
 			return same, nil
 		}
 	}
-	had := false
+	hadRules := false
 	for { // removes our rules, the last one first; then the wanted ones are added
-		at := c.Allow.findOwnRules(texts(doc, c.Allow.list(doc)))
+		at := c.Allow.findOwnRules(itemTexts(doc, c.Allow.ruleList(doc)))
 		if len(at) == 0 {
 			break
 		}
-		had = true
-		n := c.Allow.list(doc).Items[at[len(at)-1]]
+		hadRules = true
+		n := c.Allow.ruleList(doc).Items[at[len(at)-1]]
 		for n.Parent != doc.Root && doc.IsOnlyChild(n) {
 			n = n.Parent
 		}
@@ -115,30 +115,30 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 			return same, err
 		}
 	}
-	list = texts(doc, c.Allow.list(doc))
+	list = itemTexts(doc, c.Allow.ruleList(doc))
 	for _, rule := range want {
 		if slices.Contains(list, rule) { // the person's own
 			continue
 		}
-		if text, err = c.Allow.add(doc, rule); err != nil {
+		if text, err = c.Allow.addRule(doc, rule); err != nil {
 			return same, err
 		}
 		if doc, err = jsonedit.Parse(text, c.Comments); err != nil {
 			return same, err
 		}
 	}
-	if dir == "" && !had {
+	if dir == "" && !hadRules {
 		return same, nil
 	}
-	var stays []Handler // nil: a file that gt created may be removed
+	var remaining []Handler // nil: a file that gt created may be removed
 	if want != nil {
-		stays = []Handler{}
+		remaining = []Handler{}
 	}
-	return settings.Edit{Text: c.leftover(path, text, stays), Backup: !had && len(c.ownHandlers(doc)) == 0}, nil
+	return settings.Edit{Text: c.remainingText(path, text, remaining), Backup: !hadRules && len(c.ownHandlers(doc)) == 0}, nil
 }
 
-// list returns the array at a.Keys, or nil if the settings have none there.
-func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {
+// ruleList returns the array at a.Keys, or nil if the settings have none there.
+func (a Allow) ruleList(doc *jsonedit.Doc) *jsonedit.Node {
 	n := doc.Root
 	for _, key := range a.Keys {
 		n = n.Get(key)
@@ -149,7 +149,7 @@ func (a Allow) list(doc *jsonedit.Doc) *jsonedit.Node {
 	return n
 }
 
-func texts(doc *jsonedit.Doc, n *jsonedit.Node) []string {
+func itemTexts(doc *jsonedit.Doc, n *jsonedit.Node) []string {
 	if n == nil {
 		return nil
 	}
@@ -160,25 +160,25 @@ func texts(doc *jsonedit.Doc, n *jsonedit.Node) []string {
 	return all
 }
 
-// add appends a rule, and creates missing objects around the list.
-func (a Allow) add(doc *jsonedit.Doc, rule string) ([]byte, error) {
-	n := doc.Root
+// addRule appends a rule, and creates missing objects around the list.
+func (a Allow) addRule(doc *jsonedit.Doc, rule string) ([]byte, error) {
+	node := doc.Root
 	for i, key := range a.Keys {
-		if !n.IsObject() {
-			return nil, shapeError(n, strings.Join(a.Keys[:i], ".")+" is not an object")
+		if !node.IsObject() {
+			return nil, shapeError(node, strings.Join(a.Keys[:i], ".")+" is not an object")
 		}
-		next := n.Get(key)
+		next := node.Get(key)
 		if next == nil {
 			var value any = []string{rule}
 			for j := len(a.Keys) - 1; j > i; j-- {
 				value = map[string]any{a.Keys[j]: value}
 			}
-			return doc.Append(n, key, value)
+			return doc.Append(node, key, value)
 		}
-		n = next
+		node = next
 	}
-	if !n.IsArray() {
-		return nil, shapeError(n, strings.Join(a.Keys, ".")+" is no array")
+	if !node.IsArray() {
+		return nil, shapeError(node, strings.Join(a.Keys, ".")+" is no array")
 	}
-	return doc.Append(n, "", rule)
+	return doc.Append(node, "", rule)
 }

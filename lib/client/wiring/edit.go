@@ -20,7 +20,7 @@ type Change struct {
 // content and the changes. old is nil if the file does not exist.
 func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []Change, error) {
 	if c.Shape == Script {
-		return c.rewrite(old, want)
+		return c.rewriteScript(old, want)
 	}
 	rewire := c.rewire
 	if c.Format != nil {
@@ -30,7 +30,7 @@ func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []
 	if err != nil || len(changes) == 0 {
 		return settings.Edit{Text: old}, changes, err
 	}
-	return settings.Edit{Text: c.leftover(path, text, want), Backup: onlyAdd(changes)}, changes, nil
+	return settings.Edit{Text: c.remainingText(path, text, want), Backup: onlyAdd(changes)}, changes, nil
 }
 
 // onlyAdd reports whether the file had none of our hooks, so that it is as its owner made it.
@@ -38,9 +38,9 @@ func onlyAdd(changes []Change) bool {
 	return !slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })
 }
 
-// leftover returns what remains of a settings file: nothing if an uninstallation empties
+// remainingText returns what remains of a settings file: nothing if an uninstallation empties
 // a file that gt created.
-func (c Client) leftover(path string, text []byte, want []Handler) []byte {
+func (c Client) remainingText(path string, text []byte, want []Handler) []byte {
 	if c.Format != nil {
 		if len(text) == 0 && !settings.HasBackup(path) {
 			return nil
@@ -72,7 +72,7 @@ func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		next, made, err := c.step(doc, want)
+		next, made, err := c.correctFirst(doc, want)
 		if err != nil || next == nil {
 			return text, changes, err
 		}
@@ -80,15 +80,15 @@ func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 	}
 }
 
-// step corrects the first handler that is not as wanted. It returns nil if all are.
-func (c Client) step(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error) {
+// correctFirst corrects the first handler that is not as wanted. It returns nil if all are.
+func (c Client) correctFirst(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error) {
 	missing := slices.Clone(want)
 	for _, h := range c.ownHandlers(doc) {
 		i := slices.IndexFunc(missing, func(w Handler) bool {
 			return h.sameGroup(w) && h.Binary == w.Binary
 		})
 		if i < 0 {
-			return c.remove(doc, h.Node), []Change{{false, h}}, nil
+			return c.removeHandler(doc, h.Node), []Change{{false, h}}, nil
 		}
 		w := missing[i]
 		if missing = slices.Delete(missing, i, i+1); !h.Equal(w) {
@@ -97,19 +97,19 @@ func (c Client) step(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error
 		}
 	}
 	if len(want) > 0 && (len(missing) == 0 || len(doc.Root.Items) == 0) {
-		if text, err := c.head(doc); text != nil || err != nil || len(missing) == 0 {
+		if text, err := c.addHead(doc); text != nil || err != nil || len(missing) == 0 {
 			return text, nil, err
 		}
 	}
 	if len(missing) > 0 {
-		return c.add(doc, missing)
+		return c.addHandlers(doc, missing)
 	}
 	return nil, nil, nil
 }
 
-// head adds the other keys that the client requires at the top of its file, such as the
+// addHead adds the other keys that the client requires at the top of its file, such as the
 // format's version.
-func (c Client) head(doc *jsonedit.Doc) ([]byte, error) {
+func (c Client) addHead(doc *jsonedit.Doc) ([]byte, error) {
 	if c.Shape != Flat || !doc.Root.IsObject() {
 		return nil, nil
 	}
@@ -125,9 +125,9 @@ func (c Client) head(doc *jsonedit.Doc) ([]byte, error) {
 	return nil, nil
 }
 
-// remove removes a handler with all arrays and objects that it would leave empty, below
+// removeHandler removes a handler with all arrays and objects that it would leave empty, below
 // the top. Those with a comment stay.
-func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
+func (c Client) removeHandler(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 	if len(n.Parent.Items) > 1 {
 		return doc.Remove(n)
 	}
@@ -142,9 +142,9 @@ func (c Client) remove(doc *jsonedit.Doc, n *jsonedit.Node) []byte {
 
 const ownName = "gt"
 
-// add adds the first missing handler to its event. With groups, it adds a group with all
+// addHandlers adds the first missing handler to its event. With groups, it adds a group with all
 // missing handlers of that event and matcher.
-func (c Client) add(doc *jsonedit.Doc, missing []Handler) ([]byte, []Change, error) {
+func (c Client) addHandlers(doc *jsonedit.Doc, missing []Handler) ([]byte, []Change, error) {
 	type group struct {
 		Matcher string            `json:"matcher,omitempty"`
 		Hooks   []json.RawMessage `json:"hooks"`

@@ -13,7 +13,7 @@ func (c Client) OursOf(doc *jsonedit.Doc) []Handler     { return c.ownHandlers(d
 
 var (
 	Limits          = []string{"timeout", "timeoutSec"}
-	Quote           = quote
+	Quote           = quoteShell
 	QuotePowerShell = quotePowerShell
 	IsScript        = isScript
 )

@@ -28,9 +28,9 @@ type Handler struct {
 	script bool // see Script
 }
 
-// lines are the keys that can have a handler's command line. The first that is set is the
+// commandKeys are the keys that can have a handler's command line. The first that is set is the
 // one that runs on this system.
-var lines = []string{"bash", "command", "powershell"}
+var commandKeys = []string{"bash", "command", "powershell"}
 
 // hiddenTail follows the call of a program whose absence the client must not hear of.
 const hiddenTail = " 2>/dev/null ||"
@@ -47,7 +47,7 @@ func (h Handler) Brief() string {
 	case h.script:
 		return h.Command
 	case h.Args == nil:
-		line := strings.TrimSuffix(bare(h.Command), " || :")
+		line := strings.TrimSuffix(bareLine(h.Command), " || :")
 		return strings.TrimSuffix(line, " 2>/dev/null")
 	}
 	return strings.Join(append([]string{h.Binary}, h.Args...), " ")
@@ -59,7 +59,7 @@ func (h Handler) Program() string {
 	if h.Args != nil {
 		return h.Command
 	}
-	program, _ := Split(h.Command)
+	program, _ := SplitCommand(h.Command)
 	return program
 }
 
@@ -67,7 +67,7 @@ func (h Handler) Program() string {
 func (h Handler) Duty() string {
 	words := h.Args
 	if words == nil {
-		_, rest := Split(h.Command)
+		_, rest := SplitCommand(h.Command)
 		words = strings.Fields(rest)
 	}
 	if !h.script && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
@@ -83,9 +83,9 @@ func (h Handler) sameExceptPlace(w Handler) bool {
 		if call, _, hidden := strings.Cut(line, hiddenTail); hidden {
 			line = call + " || :"
 		}
-		return bare(line)
+		return bareLine(line)
 	}
-	a, b := h.settings(call), w.settings(call)
+	a, b := h.settingsWith(call), w.settingsWith(call)
 	delete(a, "name")
 	delete(b, "name")
 	return h.sameGroup(w) && reflect.DeepEqual(a, b)
@@ -94,7 +94,7 @@ func (h Handler) sameExceptPlace(w Handler) bool {
 // Equal reports whether two handlers differ only in position.
 func (h Handler) Equal(w Handler) bool {
 	as := func(line string) string { return line }
-	return h.sameGroup(w) && reflect.DeepEqual(h.settings(as), w.settings(as))
+	return h.sameGroup(w) && reflect.DeepEqual(h.settingsWith(as), w.settingsWith(as))
 }
 
 func (h Handler) sameGroup(w Handler) bool {
@@ -102,15 +102,15 @@ func (h Handler) sameGroup(w Handler) bool {
 	return h.Event == w.Event && all(h.Matcher) == all(w.Matcher)
 }
 
-// settings returns a handler's settings, with take applied to the command lines.
-func (h Handler) settings(take func(line string) string) map[string]any {
+// settingsWith returns a handler's settings, with take applied to the command lines.
+func (h Handler) settingsWith(take func(line string) string) map[string]any {
 	var m map[string]any
 	json.Unmarshal(h.Raw, &m) // valid: it is part of a parsed document
-	for _, key := range lines {
+	for _, key := range commandKeys {
 		if line, ok := m[key].(string); ok && h.Args == nil {
 			m[key] = take(line)
 		} else if ok {
-			m[key] = take(quote(line))
+			m[key] = take(quoteShell(line))
 		}
 	}
 	return m

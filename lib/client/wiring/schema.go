@@ -84,8 +84,8 @@ func (s Schema) Check(doc *jsonedit.Doc) *Refusal {
 	return s.checkNode(doc, doc.Root, "", "")
 }
 
-// kind returns the kind of the values at a path, and whether they may be null.
-func (s Schema) kind(path string) (kind string, nullable bool) {
+// kindAt returns the kind of the values at a path, and whether they may be null.
+func (s Schema) kindAt(path string) (kind string, nullable bool) {
 	if kind, nullable = s[path+"?"]; nullable {
 		return kind, true
 	}
@@ -94,21 +94,21 @@ func (s Schema) kind(path string) (kind string, nullable bool) {
 
 // checkNode returns why a client refuses the value n, or something in it, whose schema is that of
 // the path. key is how the refusal names the value.
-func (s Schema) checkNode(doc *jsonedit.Doc, n *jsonedit.Node, path, key string) *Refusal {
-	kind, nullable := s.kind(path)
-	raw := string(doc.Raw(n))
+func (s Schema) checkNode(doc *jsonedit.Doc, node *jsonedit.Node, path, key string) *Refusal {
+	kind, nullable := s.kindAt(path)
+	raw := string(doc.Raw(node))
 	if nullable && raw == "null" {
 		return nil
 	}
 	if strings.HasPrefix(kind, "@") {
 		path, kind = kind, s[kind]
 	}
-	if wrong := kindMismatch(kind, n, raw); wrong != "" {
-		return &Refusal{n.Line, key, wrong}
+	if wrong := kindMismatch(kind, node, raw); wrong != "" {
+		return &Refusal{node.Line, key, wrong}
 	}
 	var bases []string // the paths of the schema that list the members of n
 	for _, key := range []string{"type", "source"} {
-		if kind := n.Get(key); kind != nil {
+		if kind := node.Get(key); kind != nil {
 			bases = append(bases, path+"="+doc.Text(kind))
 		}
 	}
@@ -117,17 +117,17 @@ func (s Schema) checkNode(doc *jsonedit.Doc, n *jsonedit.Node, path, key string)
 	for need := range s {
 		dot := strings.LastIndexByte(need, '.')
 		name, ok := strings.CutSuffix(need[dot+1:], "!")
-		if ok && dot > 0 && n.IsObject() && slices.Contains(bases, need[:dot]) && n.Get(name) == nil && (missing == "" || name < missing) {
+		if ok && dot > 0 && node.IsObject() && slices.Contains(bases, need[:dot]) && node.Get(name) == nil && (missing == "" || name < missing) {
 			missing = name
 		}
 	}
 	if missing != "" {
-		return &Refusal{n.Line, key, fmt.Sprintf("has no %q", missing)}
+		return &Refusal{node.Line, key, fmt.Sprintf("has no %q", missing)}
 	}
-	for i, item := range n.Items {
+	for i, item := range node.Items {
 		at, shown := path+".[]", fmt.Sprintf("%s[%d]", key, i)
-		if n.IsObject() {
-			if at, shown = s.member(bases, item.Key), join(key, item.Key); at == "" && kind == "closed" {
+		if node.IsObject() {
+			if at, shown = s.memberPath(bases, item.Key), joinPath(key, item.Key); at == "" && kind == "closed" {
 				return &Refusal{item.Line, shown, "is no key that it knows"}
 			}
 		}
@@ -138,12 +138,12 @@ func (s Schema) checkNode(doc *jsonedit.Doc, n *jsonedit.Node, path, key string)
 	return nil
 }
 
-// member returns the path of an object's member, or "" if there is no rule for it. bases are
+// memberPath returns the path of an object's member, or "" if there is no rule for it. bases are
 // the paths of the object.
-func (s Schema) member(bases []string, key string) string {
+func (s Schema) memberPath(bases []string, key string) string {
 	for _, base := range bases {
-		for _, path := range []string{join(base, key), join(base, "*")} {
-			if kind, _ := s.kind(path); kind != "" {
+		for _, path := range []string{joinPath(base, key), joinPath(base, "*")} {
+			if kind, _ := s.kindAt(path); kind != "" {
 				return path
 			}
 		}
@@ -151,60 +151,60 @@ func (s Schema) member(bases []string, key string) string {
 	return ""
 }
 
-func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+func joinPath(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
 // kindMismatch returns in which way a value is not of a kind, or "".
-func kindMismatch(kind string, n *jsonedit.Node, raw string) string {
+func kindMismatch(kind string, node *jsonedit.Node, raw string) string {
 	var number float64
 	numeric := json.Unmarshal([]byte(raw), &number) == nil && raw != "null"
 	text := strings.HasPrefix(raw, `"`)
-	ok, what := true, ""
+	matches, what := true, ""
 	switch kind {
 	case "", "any":
 	case "none":
-		ok, what = false, "a key that it takes"
+		matches, what = false, "a key that it takes"
 	case "1":
-		ok, what = numeric && number == 1, "the number 1"
+		matches, what = numeric && number == 1, "the number 1"
 	case "object", "closed":
-		ok, what = n.IsObject(), "an object"
+		matches, what = node.IsObject(), "an object"
 	case "array":
-		ok, what = n.IsArray(), "an array"
+		matches, what = node.IsArray(), "an array"
 	case "string":
-		ok, what = text, "a text"
+		matches, what = text, "a text"
 	case "boolean":
-		ok, what = raw == "true" || raw == "false", "true or false"
+		matches, what = raw == "true" || raw == "false", "true or false"
 	case "url":
-		ok, what = text && strings.Contains(raw, ":"), "a URL"
+		matches, what = text && strings.Contains(raw, ":"), "a URL"
 	case "share":
-		ok, what = numeric && number >= 0 && number <= 1, "a number from 0 to 1"
+		matches, what = numeric && number >= 0 && number <= 1, "a number from 0 to 1"
 	case "switch":
-		ok, what = raw == "true" || raw == "false" || n.IsArray(), "true or false"
+		matches, what = raw == "true" || raw == "false" || node.IsArray(), "true or false"
 	case "toggle":
-		ok, what = raw == "true" || raw == "false" || n.IsObject(), "true or false"
+		matches, what = raw == "true" || raw == "false" || node.IsObject(), "true or false"
 	case "number":
-		ok, what = numeric, "a number"
+		matches, what = numeric, "a number"
 	case "zero":
-		ok, what = numeric && number >= 0, "a number from 0"
+		matches, what = numeric && number >= 0, "a number from 0"
 	case "integer":
-		ok, what = numeric && number == float64(int64(number)), "a whole number"
+		matches, what = numeric && number == float64(int64(number)), "a whole number"
 	case "positive":
-		ok, what = numeric && number > 0, "a number above 0"
+		matches, what = numeric && number > 0, "a number above 0"
 	case "whole":
-		ok, what = numeric && number >= 0 && number == float64(int64(number)), "a whole number"
+		matches, what = numeric && number >= 0 && number == float64(int64(number)), "a whole number"
 	case "count":
-		ok, what = numeric && number > 0 && number == float64(int64(number)), "a whole number above 0"
+		matches, what = numeric && number > 0 && number == float64(int64(number)), "a whole number above 0"
 	default:
 		if one, other, alternative := strings.Cut(kind, "^"); alternative {
-			ok, what = n.IsObject() && (n.Get(one) == nil) != (n.Get(other) == nil), "an object with either "+one+" or "+other
+			matches, what = node.IsObject() && (node.Get(one) == nil) != (node.Get(other) == nil), "an object with either "+one+" or "+other
 			break
 		}
 		var value string
 		json.Unmarshal([]byte(raw), &value)
 		words, object := strings.CutPrefix(kind, "{}|")
 		allowed := strings.Split(words, "|")
-		ok, what = text && slices.Contains(allowed, value) || object && n.IsObject(), "one of "+strings.Join(allowed, ", ")
+		matches, what = text && slices.Contains(allowed, value) || object && node.IsObject(), "one of "+strings.Join(allowed, ", ")
 	}
-	if ok {
+	if matches {
 		return ""
 	}
 	return "is not " + what

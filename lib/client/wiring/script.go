@@ -17,24 +17,24 @@ import (
 
 const scriptMark = "// gt: written by gt-hooks"
 
-// programs matches the binaries in a script, which are words in double quotes.
-var programs = lazyregexp.New(`"((?:[^"\\\n]|\\.)*/)?(` + strings.Join(Binaries, "|") + `)"`)
+// programWords matches the binaries in a script, which are words in double quotes.
+var programWords = lazyregexp.New(`"((?:[^"\\\n]|\\.)*/)?(` + strings.Join(Binaries, "|") + `)"`)
 
-// script returns the client's text with the binaries' folder and the agent's flags.
-func (c Client) script(dir string, flags []string) []byte {
-	text := programs().ReplaceAllFunc(c.Text, func(word []byte) []byte {
-		name := programs().FindSubmatch(word)[2]
-		return literal(filepath.Join(dir, string(name)))
+// renderScript returns the client's text with the binaries' folder and the agent's flags.
+func (c Client) renderScript(dir string, flags []string) []byte {
+	text := programWords().ReplaceAllFunc(c.Text, func(word []byte) []byte {
+		name := programWords().FindSubmatch(word)[2]
+		return jsonString(filepath.Join(dir, string(name)))
 	})
 	var words [][]byte
 	for _, f := range flags {
-		words = append(words, literal(f))
+		words = append(words, jsonString(f))
 	}
 	named := []byte(`"--agent", "` + c.Name + `"`)
 	return bytes.ReplaceAll(text, named, bytes.Join(words, []byte(", ")))
 }
 
-func literal(s string) []byte {
+func jsonString(s string) []byte {
 	text, err := json.Marshal(s)
 	if err != nil { // a string always marshals
 		panic(err)
@@ -42,14 +42,14 @@ func literal(s string) []byte {
 	return text
 }
 
-func (c Client) scripted(text []byte) Handler {
+func (c Client) scriptHandler(text []byte) Handler {
 	return Handler{Event: c.ScriptKind, Binary: "gt", Command: "the whole file", Args: []string{}, Raw: text, Line: 1, script: true}
 }
 
 // scriptPrograms returns the binaries that a script runs, each once.
 func scriptPrograms(text []byte) []string {
 	var all []string
-	for _, word := range programs().FindAll(text, -1) {
+	for _, word := range programWords().FindAll(text, -1) {
 		var path string
 		if json.Unmarshal(word, &path) == nil && !slices.Contains(all, path) {
 			all = append(all, path)
@@ -60,7 +60,7 @@ func scriptPrograms(text []byte) []string {
 
 // sameScript reports whether two scripts differ only in the binaries' folder.
 func sameScript(a, b []byte) bool {
-	bare := func(text []byte) []byte { return programs().ReplaceAll(text, []byte(`"$2"`)) }
+	bare := func(text []byte) []byte { return programWords().ReplaceAll(text, []byte(`"$2"`)) }
 	return bytes.Equal(bare(a), bare(b))
 }
 
@@ -69,25 +69,25 @@ func isScript(text []byte) bool { return bytes.HasPrefix(text, []byte(scriptMark
 // errForeign keeps gt from overwriting another program's file.
 var errForeign = errors.New("the file exists, and gt did not write it")
 
-// rewrite replaces the script by want, or removes it if want is nil.
-func (c Client) rewrite(old []byte, want []Handler) (settings.Edit, []Change, error) {
+// rewriteScript replaces the script by want, or removes it if want is nil.
+func (c Client) rewriteScript(old []byte, want []Handler) (settings.Edit, []Change, error) {
 	switch {
 	case old != nil && !isScript(old) && want != nil:
 		return settings.Edit{}, nil, errForeign
 	case old != nil && !isScript(old), old == nil && want == nil:
 		return settings.Edit{Text: old}, nil, nil
 	case want == nil:
-		return settings.Edit{}, []Change{{false, c.scripted(old)}}, nil
+		return settings.Edit{}, []Change{{false, c.scriptHandler(old)}}, nil
 	case old == nil:
 		return settings.Edit{Text: want[0].Raw}, []Change{{true, want[0]}}, nil
 	case bytes.Equal(old, want[0].Raw):
 		return settings.Edit{Text: old}, nil, nil
 	}
-	return settings.Edit{Text: want[0].Raw}, []Change{{false, c.scripted(old)}, {true, want[0]}}, nil
+	return settings.Edit{Text: want[0].Raw}, []Change{{false, c.scriptHandler(old)}, {true, want[0]}}, nil
 }
 
-func quote(word string) string {
-	if word != "" && strings.Trim(word, plain) == "" {
+func quoteShell(word string) string {
+	if word != "" && strings.Trim(word, unquotedChars) == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -96,14 +96,14 @@ func quote(word string) string {
 // quotePowerShell quotes a program for PowerShell, for which a quoted word is a string
 // unless & precedes it.
 func quotePowerShell(program string) string {
-	if strings.Trim(program, plain) == "" {
+	if strings.Trim(program, unquotedChars) == "" {
 		return program
 	}
 	return "& '" + strings.ReplaceAll(program, "'", "''") + "'"
 }
 
-// plain are the characters that no shell interprets.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,"
+// unquotedChars are the characters that no shell interprets.
+const unquotedChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,"
 
 // PluginSearch begins a command line of our plugins. A client that no shell started has a PATH
 // without the folders that people install gt into, so the line looks there too. It leaves PATH as it
@@ -111,8 +111,8 @@ const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.
 const PluginSearch = `sh -c 'for d in "" "$HOME/.local/bin/" /opt/homebrew/bin/ /usr/local/bin/; do ` +
 	`command -v "$d$0" >/dev/null && exec "$d$0" "$@"; done`
 
-// Split returns the program of a command line, and the rest unchanged.
-func Split(line string) (program, rest string) {
+// SplitCommand returns the program of a command line, and the rest unchanged.
+func SplitCommand(line string) (program, rest string) {
 	if strings.HasPrefix(line, PluginSearch) {
 		_, line, _ = strings.Cut(line, "' ")
 	}
@@ -137,9 +137,9 @@ func Split(line string) (program, rest string) {
 	return word.String(), ""
 }
 
-// bare returns a command line with the program's name in place of its path.
-func bare(line string) string {
-	program, rest := Split(line)
+// bareLine returns a command line with the program's name in place of its path.
+func bareLine(line string) string {
+	program, rest := SplitCommand(line)
 	return filepath.Base(program) + rest
 }
 
@@ -158,8 +158,8 @@ type Command struct {
 // commandMark is the line that marks a command's file as ours.
 const commandMark = "# gt: written by gt-hooks"
 
-// request is the prompt. ARGS and PROGRAM are replaced.
-const request = conversation.HandoffCommand + `
+// handoffPrompt is the prompt. ARGS and PROGRAM are replaced.
+const handoffPrompt = conversation.HandoffCommand + `
 
 Run one command with your shell tool, and nothing else:
 
@@ -184,9 +184,9 @@ func (c Command) Path(folder string) string { return filepath.Join(folder, c.Fil
 // Files returns the command's files in a client's folder, by path. dir is the binaries'
 // folder.
 func (c Command) Files(folder, dir string) map[string][]byte {
-	program := quote(filepath.Join(dir, "gt-handoff"))
+	program := quoteShell(filepath.Join(dir, "gt-handoff"))
 	fill := strings.NewReplacer("PROGRAM", program, "ARGS", c.Args)
-	files := map[string][]byte{c.Path(folder): []byte(fill.Replace(c.Head+request) + c.Foot)}
+	files := map[string][]byte{c.Path(folder): []byte(fill.Replace(c.Head+handoffPrompt) + c.Foot)}
 	for name, text := range c.Extra {
 		files[filepath.Join(folder, filepath.Dir(c.File), name)] = []byte(text)
 	}

@@ -15,10 +15,10 @@ type Source struct {
 	Err     error // why it cannot be read
 	Missing bool  // the file does not exist
 
-	Handlers []Handler
-	Refused  *Refusal      // the value for which the client skips the file, or nil
-	Off      *bool         // whether it switches all hooks off; nil if it does not say
-	Doc      *jsonedit.Doc // the parsed file; nil if it is not JSON or cannot be read
+	Handlers    []Handler
+	Refused     *Refusal      // the value for which the client skips the file, or nil
+	SwitchesOff *bool         // whether it switches all hooks off; nil if it does not say
+	Doc         *jsonedit.Doc // the parsed file; nil if it is not JSON or cannot be read
 
 	// For a place that gt-hooks does not write: how a person removes or repairs our
 	// wiring, and what to know about its hooks.
@@ -28,42 +28,42 @@ type Source struct {
 
 // Read returns the hooks in a file. If it cannot be read, Err says why; an empty one has none.
 func (c Client) Read(scope, file string) Source {
-	s := Source{Scope: scope, File: file}
+	source := Source{Scope: scope, File: file}
 	text, err := settings.Read(file)
 	switch {
 	case err != nil:
-		s.Err = err
-		return s
+		source.Err = err
+		return source
 	case text == nil:
-		s.Missing = true
-		return s
+		source.Missing = true
+		return source
 	case len(text) == 0:
-		return s
+		return source
 	case c.Shape == Script:
 		if isScript(text) {
-			s.Handlers = []Handler{c.scripted(text)}
+			source.Handlers = []Handler{c.scriptHandler(text)}
 		}
-		return s
+		return source
 	case c.Format != nil:
-		if s.Handlers, err = c.Format.Handlers(text); err != nil {
-			s.Err = atomicfile.Error("read", file, err)
+		if source.Handlers, err = c.Format.Handlers(text); err != nil {
+			source.Err = atomicfile.Error("read", file, err)
 		}
-		return s
+		return source
 	}
-	if s.Doc, err = jsonedit.Parse(text, c.Comments); err != nil {
-		s.Err = atomicfile.Error("read", file, err)
-		return s
+	if source.Doc, err = jsonedit.Parse(text, c.Comments); err != nil {
+		source.Err = atomicfile.Error("read", file, err)
+		return source
 	}
-	s.Handlers = c.handlers(s.Doc)
+	source.Handlers = c.handlers(source.Doc)
 	schema := ParseSchema(c.Schema, c.Version)
-	for _, h := range s.OwnHandlers() {
-		if !c.Takes(h.Event) { // told elsewhere, and an installation mends it
+	for _, h := range source.OwnHandlers() {
+		if !c.TakesEvent(h.Event) { // told elsewhere, and an installation mends it
 			schema["hooks."+h.Event] = "any"
 		}
 	}
-	s.Refused = schema.Check(s.Doc)
-	s.Off = c.switchedOff(s.Doc)
-	return s
+	source.Refused = schema.Check(source.Doc)
+	source.SwitchesOff = c.switchedOff(source.Doc)
+	return source
 }
 
 // Refusal returns why the client with this name skips the file, if it does.
@@ -79,9 +79,9 @@ func (s Source) OwnHandlers() []Handler { return filterOwn(s.Handlers) }
 // Plugin is the scope of the hooks of a client's plugin or extension.
 const Plugin = "plugin"
 
-// Plugin returns the hooks that a plugin's file has, or nil if none of them are ours. command is
+// PluginSources returns the hooks that a plugin's file has, or nil if none of them are ours. command is
 // what the client manages plugins with, and remove its word for removing one.
-func (c Client) Plugin(file, name, command, remove string) []Source {
+func (c Client) PluginSources(file, name, command, remove string) []Source {
 	s := c.Read(Plugin, file)
 	s.Removal, s.Repair = fmt.Sprintf("%s %s %s", command, remove, name), fmt.Sprintf("%s update %s", command, name)
 	if len(s.OwnHandlers()) == 0 {

@@ -18,22 +18,22 @@ import (
 // first two are --agent and the agent's name.
 func (c Client) Wanted(dir string, flags []string) ([]Handler, error) {
 	if c.Shape == Script {
-		return []Handler{c.scripted(c.script(dir, flags))}, nil
+		return []Handler{c.scriptHandler(c.renderScript(dir, flags))}, nil
 	}
-	want, err := c.model()
+	want, err := c.modelHandlers()
 	if err != nil {
 		return nil, err
 	}
 	for i := range want {
-		if err := c.place(&want[i], dir, flags); err != nil {
+		if err := c.placeHandler(&want[i], dir, flags); err != nil {
 			return nil, err
 		}
 	}
 	return want, nil
 }
 
-// model returns the handlers of c.Text that the client's version takes.
-func (c Client) model() ([]Handler, error) {
+// modelHandlers returns the handlers of c.Text that the client's version takes.
+func (c Client) modelHandlers() ([]Handler, error) {
 	if c.Format != nil {
 		return c.Format.Handlers(c.Text)
 	}
@@ -41,18 +41,18 @@ func (c Client) model() ([]Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(c.handlers(doc), func(h Handler) bool { return !c.Takes(h.Event) }), nil
+	return slices.DeleteFunc(c.handlers(doc), func(h Handler) bool { return !c.TakesEvent(h.Event) }), nil
 }
 
-// place sets the binary's path and the agent's flags in a handler of the text.
-func (c Client) place(w *Handler, dir string, flags []string) error {
-	path := filepath.Join(dir, w.Binary)
+// placeHandler sets the binary's path and the agent's flags in a handler of the text.
+func (c Client) placeHandler(handler *Handler, dir string, flags []string) error {
+	path := filepath.Join(dir, handler.Binary)
 	words := make([]string, len(flags))
 	for i, f := range flags {
-		words[i] = quote(f)
+		words[i] = quoteShell(f)
 	}
-	entry, err := jsonedit.Parse(w.Raw, false)
-	for _, key := range lines {
+	entry, err := jsonedit.Parse(handler.Raw, false)
+	for _, key := range commandKeys {
 		if err != nil {
 			return err
 		}
@@ -60,21 +60,21 @@ func (c Client) place(w *Handler, dir string, flags []string) error {
 		if line == nil {
 			continue
 		}
-		_, rest := Split(entry.Text(line))
+		_, rest := SplitCommand(entry.Text(line))
 		rest = strings.Replace(rest, "--agent "+c.Name, strings.Join(words, " "), 1)
-		program := quote(path)
+		program := quoteShell(path)
 		if key == "powershell" {
 			program = quotePowerShell(path)
 		}
-		if w.Raw, err = entry.Replace(line, program+rest); err == nil {
-			entry, err = jsonedit.Parse(w.Raw, false)
+		if handler.Raw, err = entry.Replace(line, program+rest); err == nil {
+			entry, err = jsonedit.Parse(handler.Raw, false)
 		}
 	}
 	if err != nil {
 		return err
 	}
 	placed, _, _ := handlerOf(entry, entry.Root)
-	w.Command = placed.Command
+	handler.Command = placed.Command
 	return nil
 }
 
@@ -110,32 +110,32 @@ func (h Handler) Records() bool {
 	return slices.ContainsFunc(settingFlags().FindAll(h.Raw, -1), func(flag []byte) bool { return bytes.Contains(flag, []byte("--record")) })
 }
 
-// Takes reports whether the client's version takes an event. One that is not here, or no release,
+// TakesEvent reports whether the client's version takes an event. One that is not here, or no release,
 // does. One that does not tell its version may be so old that it skips its whole settings for
 // the event, with what the person denied in them.
-func (c Client) Takes(event string) bool {
+func (c Client) TakesEvent(event string) bool {
 	since := c.Since[event]
-	return !agent.IsBefore(c.Version, since) && (c.Unknown == "" || since == "")
+	return !agent.IsBefore(c.Version, since) && (c.VersionUnknown == "" || since == "")
 }
 
-// Unable returns why gt cannot be wired into the client's version, or "".
-func (c Client) Unable() string {
+// UnableReason returns why gt cannot be wired into the client's version, or "".
+func (c Client) UnableReason() string {
 	if !agent.IsBefore(c.Version, c.Oldest) {
 		return ""
 	}
 	return fmt.Sprintf("%s is too old for gt's hooks; %s can run them", c.Version, c.Oldest)
 }
 
-// Lacks returns which of gt's events the client's version does not have, and the version that
+// LackingEvents returns which of gt's events the client's version does not have, and the version that
 // has all, or why that is not known, or "".
-func (c Client) Lacks(name string) string {
-	if c.Unable() != "" {
+func (c Client) LackingEvents(name string) string {
+	if c.UnableReason() != "" {
 		return ""
 	}
 	var lacks []string
 	newest := ""
 	for _, event := range slices.Sorted(maps.Keys(c.Since)) {
-		if c.Takes(event) {
+		if c.TakesEvent(event) {
 			continue
 		}
 		lacks = append(lacks, event)
@@ -145,24 +145,24 @@ func (c Client) Lacks(name string) string {
 	}
 	without := strings.Join(lacks, ", ")
 	switch {
-	case lacks == nil && c.Unknown != "":
-		return fmt.Sprintf("%s: gt does not know which version of %s that is", c.Unknown, name)
+	case lacks == nil && c.VersionUnknown != "":
+		return fmt.Sprintf("%s: gt does not know which version of %s that is", c.VersionUnknown, name)
 	case lacks == nil:
 		return ""
-	case c.Unknown != "":
-		return fmt.Sprintf("%s: gt does not know which version of %s that is, and does without %s, which %s has", c.Unknown, name, without, newest)
+	case c.VersionUnknown != "":
+		return fmt.Sprintf("%s: gt does not know which version of %s that is, and does without %s, which %s has", c.VersionUnknown, name, without, newest)
 	}
 	return fmt.Sprintf("%s %s does not have %s, so gt does without; %s has", name, c.Version, without, newest)
 }
 
-// Unfit returns what the client's version makes of a file with hooks of gt for a newer one,
+// UnfitReason returns what the client's version makes of a file with hooks of gt for a newer one,
 // or "".
-func (c Client) Unfit(name string, s Source) string {
-	if c.Unable() != "" {
-		return name + " " + c.Unable()
+func (c Client) UnfitReason(name string, s Source) string {
+	if c.UnableReason() != "" {
+		return name + " " + c.UnableReason()
 	}
 	for _, h := range s.OwnHandlers() {
-		if c.Unknown == "" && !c.Takes(h.Event) {
+		if c.VersionUnknown == "" && !c.TakesEvent(h.Event) {
 			return fmt.Sprintf("%s %s does not know %s and skips all of '%s'", name, c.Version, h.Event, s.File)
 		}
 	}

@@ -38,7 +38,7 @@ type Client struct {
 	Since  map[string]string
 	// Version is the version that is on this machine, or "". Set it for a wiring that fits.
 	// Unknown is why that of a client that is here is not known.
-	Version, Unknown string
+	Version, VersionUnknown string
 
 	// Schema is what the client takes in its settings, see ParseSchema; empty if it skips no
 	// file as a whole.
@@ -83,9 +83,9 @@ type Client struct {
 	// RunsHooksOf names other clients whose project hooks this one runs, too.
 	RunsHooksOf []string
 
-	// Deletes returns after how many idle days the client's settings make it delete a
+	// DeletesAfter returns after how many idle days the client's settings make it delete a
 	// conversation; nil if it never does.
-	Deletes func(Agent) int
+	DeletesAfter func(Agent) int
 
 	// Sources returns the files with hooks beyond the three scopes; nil if there are
 	// none.
@@ -166,8 +166,8 @@ func (a Agent) HasHooks() bool {
 	return slices.ContainsFunc(a.Sources, func(s Source) bool { return len(s.OwnHandlers()) > 0 })
 }
 
-// Wired reports the same of the sources of a scope.
-func (a Agent) Wired(scope string) bool {
+// HasHooksIn reports the same of the sources of a scope.
+func (a Agent) HasHooksIn(scope string) bool {
 	return slices.ContainsFunc(a.Sources, func(s Source) bool { return s.Scope == scope && len(s.OwnHandlers()) > 0 })
 }
 
@@ -177,9 +177,9 @@ type Blocker struct {
 	Remedy string // what to type or to do; empty if Reason says it
 }
 
-// Untrusted returns the Blocker of a client that runs hooks only in folders that the
+// UntrustedBlocker returns the Blocker of a client that runs hooks only in folders that the
 // person trusts.
-func (a Agent) Untrusted() Blocker {
+func (a Agent) UntrustedBlocker() Blocker {
 	return Blocker{a.Name + " does not trust this folder, and runs no hooks of it", "start " + a.Command + " here and say that you do"}
 }
 

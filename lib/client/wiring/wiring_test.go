@@ -365,7 +365,7 @@ func TestUnlikely(t *testing.T) {
 // A shell starts the program at any quoted path.
 func TestQuote(t *testing.T) {
 	for _, path := range []string{"/usr/bin/gt-prime", "/a b/gt-prime", `/it's "$HOME"/gt-prime`, "/ä/gt-prime", `/back\slash/gt-prime`} {
-		if program, rest := wiring.Split(wiring.Quote(path) + " --hook"); program != path || rest != " --hook" {
+		if program, rest := wiring.SplitCommand(wiring.Quote(path) + " --hook"); program != path || rest != " --hook" {
 			t.Errorf("%s became %s, %s", path, program, rest)
 		}
 	}
@@ -423,12 +423,12 @@ func TestUnable(t *testing.T) {
 	c := clientOf(t, "opencode")
 	c.Since = map[string]string{"New": "99.0.0"}
 	for version, takes := range map[string]bool{"": true, "0.0.0-dev-202611280900": true, "0.0.0": true, c.Oldest: false, "99.0.0": true} {
-		if c.Version = version; c.Unable() != "" || c.Takes("New") != takes {
-			t.Errorf("%q: %q, takes the event: %v", version, c.Unable(), c.Takes("New"))
+		if c.Version = version; c.UnableReason() != "" || c.TakesEvent("New") != takes {
+			t.Errorf("%q: %q, takes the event: %v", version, c.UnableReason(), c.TakesEvent("New"))
 		}
 	}
 	for _, version := range []string{"0.0.1", "0.5.29", "1.3.2-beta.1"} {
-		if c.Version = version; c.Unable() == "" || c.Takes("New") {
+		if c.Version = version; c.UnableReason() == "" || c.TakesEvent("New") {
 			t.Errorf("%q is not too old", version)
 		}
 	}

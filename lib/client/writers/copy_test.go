@@ -18,7 +18,7 @@ func TestSettle(t *testing.T) {
 	say := func(all []Entry) (lines []string) {
 		settled, err := PairResults(readertest.SourceOf(all))
 		testenv.NoError(t, err)
-		if settled.Len == 0 {
+		if settled.MaxEntries == 0 {
 			return nil
 		}
 		for e, err := range settled.Entries {
@@ -108,8 +108,8 @@ func TestSteps(t *testing.T) {
 	for step, err := range settled.Steps() {
 		testenv.NoError(t, err)
 		line := ""
-		if step.Asked != nil {
-			line = "asked " + step.Asked.Text
+		if step.Prompt != nil {
+			line = "asked " + step.Prompt.Text
 		}
 		for _, e := range step.Texts {
 			line += e.Text[len(e.Text)-1:]

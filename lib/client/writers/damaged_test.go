@@ -100,7 +100,7 @@ func written(t *testing.T, w conversation.Writer, entries []conversation.Entry) 
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
 	testenv.NoError(t, err)
 	var text bytes.Buffer
-	testenv.NoError(t, w.Write(&text, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: testTime.Add(time.Hour), Settled: settled}))
+	testenv.NoError(t, w.Write(&text, &conversation.Copy{ID: id, FromClient: "other", CWD: "/x", Now: testTime.Add(time.Hour), Settled: settled}))
 	return text.String()
 }
 
@@ -111,7 +111,7 @@ func recordOf(t *testing.T, w conversation.Writer, home, text string) (all []con
 	getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 	own, err := account.FindCurrent(w.Client(), getenv)
 	testenv.NoError(t, err)
-	path, err := w.Place(own, &conversation.Copy{ID: id, From: "other", CWD: "/x", Now: testTime.Add(time.Hour)})
+	path, err := w.TranscriptPath(own, &conversation.Copy{ID: id, FromClient: "other", CWD: "/x", Now: testTime.Add(time.Hour)})
 	testenv.NoError(t, err)
 	readertest.Put(t, path, text)
 	now := time.Now().Add(time.Duration(len(text)) * time.Millisecond) // each text has a time of its own
@@ -149,7 +149,7 @@ func goesOn(t *testing.T, w conversation.Writer, entries []conversation.Entry) [
 	settled, err := conversation.PairResults(readertest.SourceOf(entries))
 	testenv.NoError(t, err)
 	now := testTime.Add(2 * time.Hour)
-	c := &conversation.Copy{ID: w.NewID(now), From: "other", CWD: home, Now: now, Settled: settled}
+	c := &conversation.Copy{ID: w.NewID(now), FromClient: "other", CWD: home, Now: now, Settled: settled}
 	return textsOf(readBack(t, w, getenv, c).Entries)
 }
 

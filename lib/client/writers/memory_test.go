@@ -65,7 +65,7 @@ func TestMemory(t *testing.T) {
 					t.Errorf("after %d MB it holds %d KB", sink.n>>20, (now-before)>>10)
 				}
 			}
-			c := &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: t.TempDir(), Now: testTime, Settled: settled}
+			c := &conversation.Copy{ID: w.NewID(testTime), FromClient: "other", CWD: t.TempDir(), Now: testTime, Settled: settled}
 			testenv.NoError(t, w.Write(sink, c))
 			if sink.n < 6*rounds*text*9/10 {
 				t.Errorf("only %d MB were written", sink.n>>20)
@@ -101,10 +101,10 @@ func TestSyncMemory(t *testing.T) {
 			testenv.Sample(t, 5)
 			home := t.TempDir()
 			getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
-			c := &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: home, Now: testTime, Settled: settled}
+			c := &conversation.Copy{ID: w.NewID(testTime), FromClient: "other", CWD: home, Now: testTime, Settled: settled}
 			own, err := account.FindCurrent(w.Client(), getenv)
 			testenv.NoError(t, err)
-			path, err := w.Place(own, c)
+			path, err := w.TranscriptPath(own, c)
 			testenv.NoError(t, err)
 			if path != "" {
 				stream(t, path, func(out io.Writer) error { return w.Write(out, c) })
@@ -145,7 +145,7 @@ func TestSyncMemory(t *testing.T) {
 				}
 			}
 			to := writers.Writers[(i+1)%len(writers.Writers)]
-			if err := to.Write(sink, &conversation.Copy{ID: to.NewID(testTime), From: w.Client(), CWD: home, Now: testTime, Settled: kept}); err != nil || sink.n < done.Lines*text*9/10 {
+			if err := to.Write(sink, &conversation.Copy{ID: to.NewID(testTime), FromClient: w.Client(), CWD: home, Now: testTime, Settled: kept}); err != nil || sink.n < done.Lines*text*9/10 {
 				t.Errorf("%d MB were written, %v", sink.n>>20, err)
 			}
 		})

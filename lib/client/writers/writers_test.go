@@ -60,7 +60,7 @@ func TestRoundTrip(t *testing.T) {
 		home := t.TempDir()
 		getenv := func(key string) string { return map[string]string{"HOME": home}[key] }
 		now := testTime.Add(time.Hour)
-		c := &conversation.Copy{ID: w.NewID(now), From: "other", CWD: home, Branch: "main", Now: now, Settled: settled}
+		c := &conversation.Copy{ID: w.NewID(now), FromClient: "other", CWD: home, Branch: "main", Now: now, Settled: settled}
 		back := readBack(t, w, getenv, c)
 		m := back.Metadata
 		keepsBranch := !slices.Contains([]string{"gemini", "opencode", "pi", "kimi"}, w.Client())
@@ -87,7 +87,7 @@ func readBack(t *testing.T, w conversation.Writer, getenv func(string) string, c
 	t.Helper()
 	own, err := account.FindCurrent(w.Client(), getenv)
 	testenv.NoError(t, err)
-	path, err := w.Place(own, c)
+	path, err := w.TranscriptPath(own, c)
 	folder := own.Dir
 	if rel, rerr := filepath.Rel(getenv("HOME"), folder); err != nil || rerr != nil || !filepath.IsLocal(rel) {
 		t.Fatal(path, folder, err)
@@ -162,7 +162,7 @@ func TestOpenCodeOrder(t *testing.T) {
 	testenv.NoError(t, err)
 	w := writers.FindWriter("opencode")
 	var text bytes.Buffer
-	testenv.NoError(t, w.Write(&text, &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: "/x", Now: testTime, Settled: settled}))
+	testenv.NoError(t, w.Write(&text, &conversation.Copy{ID: w.NewID(testTime), FromClient: "other", CWD: "/x", Now: testTime, Settled: settled}))
 	var all struct {
 		Messages []struct {
 			Info struct {
@@ -233,7 +233,7 @@ func TestPlaces(t *testing.T) {
 		}
 		own, err := account.FindCurrent(c.client, getenv)
 		testenv.NoError(t, err)
-		path, err := writers.FindWriter(c.client).Place(own, &conversation.Copy{ID: "01234567-0000-4000-8000-000000000000", CWD: project, Now: testTime})
+		path, err := writers.FindWriter(c.client).TranscriptPath(own, &conversation.Copy{ID: "01234567-0000-4000-8000-000000000000", CWD: project, Now: testTime})
 		if path == "" {
 			path = own.Dir
 		}
@@ -248,7 +248,7 @@ func TestPlain(t *testing.T) {
 	for text, changed := range map[string]bool{
 		"/compact": true, " ?": true, "<session_context>x": true, "<hook_context>x": true, "please": false, "a /path": false,
 	} {
-		if got := gemini.Plain(text); (got != text) != changed || !strings.HasSuffix(got, text) {
+		if got := gemini.MarkTyped(text); (got != text) != changed || !strings.HasSuffix(got, text) {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	}
@@ -260,7 +260,7 @@ func TestPairs(t *testing.T) {
 	testenv.NoError(t, err)
 	for _, w := range writers.Writers {
 		var text bytes.Buffer
-		c := &conversation.Copy{ID: w.NewID(testTime), From: "other", CWD: t.TempDir(), Now: testTime, Settled: settled}
+		c := &conversation.Copy{ID: w.NewID(testTime), FromClient: "other", CWD: t.TempDir(), Now: testTime, Settled: settled}
 		testenv.NoError(t, w.Write(&text, c))
 		ids := map[string]int{}
 		for _, id := range regexp.MustCompile(`"((?:call|toolu)_[0-9A-Za-z]+_[0-9]+x?)"`).FindAllStringSubmatch(text.String(), -1) {

@@ -51,7 +51,7 @@ A checkpoint older than a day is ignored.`,
 		Exits: `
 0  done, or there was nothing to do; with --hook always
 1  read: there is no checkpoint`,
-		Prepare:  hook.Prepare("write", "--hook"),
+		Prepare:  hook.DefaultArgs("write", "--hook"),
 		Grammar:  &grammar{},
 		FastPath: hook.FastPath(func(f hook.Flags) cli.Command { return &write{Flags: f} }, "write"),
 		Idle:     town.Unused,
@@ -83,12 +83,12 @@ const lastAnswer = 1500 // limits the agent's last answer, in characters
 // earlier value.
 func (w *write) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, w.Flags)
-	if call.Idle() {
+	if call.IsIdle() {
 		return nil
 	}
 	err := w.save(env, call)
 	if w.Hook && call.Input.Kind() == "Stop" {
-		call.Warn(call.Tell(w.Flags))
+		call.Warn(call.RecordInput(w.Flags))
 		call.Warn(call.KeepConversation(w.Flags, hook.TurnEnded))
 		call.Warn(call.TellStopped(w.Flags))
 	}
@@ -332,7 +332,7 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 	}
 	c, err := recorded.FindConversation(account.StoreGuard{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}, call.Home, r)
 	switch {
-	case account.Unreadable(err):
+	case account.IsUnreadable(err):
 		return err
 	case err != nil:
 		return nil // a start after a crash reports it
@@ -350,7 +350,7 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 
 // backgroundWork returns what runs in the background of the session, as its client reports it.
 func backgroundWork(env *cli.Env, call *hook.Invocation, f conversation.File) *thread.Background {
-	b := &thread.Background{Session: call.ID, Running: call.Input.Running()}
+	b := &thread.Background{Session: call.ID, Running: call.Input.RunningLines()}
 	if r, ok := files.FindReader(f.Client).(conversation.Teams); ok {
 		b.Team = r.Team(f)
 	}

@@ -152,13 +152,13 @@ func (t target) successor(o order) (agent.Client, error) {
 			return same, nil
 		}
 		return c, nil
-	case t.clientTable().Known(o.to): // mutant always: . TestScripts/handoff_request
+	case t.clientTable().HasClient(o.to): // mutant always: . TestScripts/handoff_request
 		return t.clientTable().FindClient(o.to), nil
 	}
 	if _, unread := t.table(); unread != nil {
 		return same, cli.Failf(cli.IO, "no agent is called '%s' in the files that could be read", o.to)
 	}
-	return same, t.clientTable().Unknown(o.to)
+	return same, t.clientTable().UnknownError(o.to)
 }
 
 // findProgram returns why the successor cannot be started. A client that runs now can be.

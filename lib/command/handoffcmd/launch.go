@@ -135,7 +135,7 @@ func (h handover) changeAgent(run respawn.Run) (restore func() error, err error)
 		})
 	}
 	return restore, change(func(in *instance.Instance) {
-		in.ChangeAgent(h.env.Now(), c.Name, c.Kept(run.Args), account, session.ID(h.successor.ID))
+		in.ChangeAgent(h.env.Now(), c.Name, c.ChosenArgs(run.Args), account, session.ID(h.successor.ID))
 	})
 }
 
@@ -199,7 +199,7 @@ func (h handover) howToGoOn() (line, then string) {
 		args = process.Typed(h.record.Args, h.dir)
 	case same && h.agent.IsSet():
 		given, _ := h.args() // without readable arguments the agent is started without any
-		args = append(slices.Clone(c.Command), c.Kept(given)...)
+		args = append(slices.Clone(c.Command), c.ChosenArgs(given)...)
 	}
 	how = append(how, c.Restart(args, next)...)
 	const inside = "in the sandbox, container or account that this session runs in, and not outside of it; "

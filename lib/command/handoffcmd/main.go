@@ -40,7 +40,7 @@ Outside tmux it saves the note and says what to type.`,
 		Exits: `
 0  saved, and handed over if that was asked for; with --hook always
 1  no such session or work; no such hand-over to cancel; the agent is not on PATH, or cannot --cycle`,
-		Prepare:  hook.Prepare("--auto", "--hook", "--reason", "compaction"),
+		Prepare:  hook.DefaultArgs("--auto", "--hook", "--reason", "compaction"),
 		Grammar:  &grammar{},
 		FastPath: wired,
 	}
@@ -57,7 +57,7 @@ func wired(args []string) cli.Command {
 		g.Reason = rest[2]
 		rest = append([]string{"--hook"}, rest[3:]...)
 	}
-	f, ok := hook.Wired(rest)
+	f, ok := hook.ParseWired(rest)
 	if !ok {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (g *grammar) Run(env *cli.Env) error {
 		return respawn.Exec(env, g.Exec)
 	}
 	call := hook.NewInvocation(env, g.Client)
-	if call.Idle() {
+	if call.IsIdle() {
 		return nil
 	}
 	if g.Client.Hook {

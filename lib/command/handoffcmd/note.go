@@ -62,7 +62,7 @@ func (h handover) compose(message, work string) draft {
 	})
 	b := brief.Brief{
 		Message: message, LivesOn: h.kind == session.KindAuto,
-		Asking: h.remote && activity.Read(h.home, h.id).Reason == activity.Permission,
+		AwaitsPermission: h.remote && activity.Read(h.home, h.id).Reason == activity.Permission,
 	}
 	if h.collect {
 		d.unsaved = h.gather(&b)
@@ -151,7 +151,7 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 		warn(err)
 		for _, c := range all {
 			if c.SessionID == h.record.ID {
-				b.Noted = c.Summary()
+				b.Checkpoint = c.Summary()
 			}
 		}
 		b.Commits = git.Commits(h.home.Dir, h.record.StartedAt, time.Time{})
@@ -174,7 +174,7 @@ const maxReady = 5
 func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
 	c := recorded.Conversation{File: conversation.File{Client: h.form(), Path: path, ID: h.id}, CWD: h.dir}
 	if h.record != nil {
-		c.Kept = tail.NewFile(h.home, h.record)
+		c.SavedSummary = tail.NewFile(h.home, h.record)
 	}
 	read := entries.FindReader(h.env, h.call.Dir, h.form())
 	to := tail.Carry{Home: h.home, Record: cmp.Or(h.record, &session.Record{ID: h.id}), Now: h.env.Now(), Warn: h.warn}

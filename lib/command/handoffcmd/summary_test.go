@@ -23,7 +23,7 @@ func TestToKeep(t *testing.T) {
 		{bare, false, false},
 		{1, false, false}, // smaller than the rest of the text
 	} {
-		d := contract.Dialect{Keep: c.keep}
+		d := contract.Dialect{MaxCompaction: c.keep}
 		text := toKeep(d, "n1", facts)
 		if got := strings.Contains(text, "the schema stays"); got != c.some {
 			t.Errorf("of %d, some of it is told: %v", c.keep, got)

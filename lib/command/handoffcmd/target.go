@@ -269,16 +269,16 @@ func (t target) owned(path string) string {
 	own := account.StoreGuard{
 		Getenv:   getenv,
 		Projects: []string{t.home.Dir, t.dir},
-		Known: func(string) account.Known {
+		Known: func(string) account.TableAccounts {
 			known, _ := agent.Load(place.Config(t.env.Getenv), town.Personal(t.env.Getenv)) // table reports the error
 			c := known.FindClient(t.name)
-			return account.Known{Accounts: c.Listed(t.env.Getenv("HOME")), Variable: c.StoreEnv, Store: c.Store}
+			return account.TableAccounts{Accounts: c.ListedAccounts(t.env.Getenv("HOME")), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
 	// A person's own agent has its own store, or that of the client whose dialect it uses.
-	_, real, err := own.File(t.name, path)
+	_, real, err := own.FindAccount(t.name, path)
 	if form := t.form(); err != nil && form != t.name {
-		_, real, err = own.File(form, path)
+		_, real, err = own.FindAccount(form, path)
 	}
 	if _, gone := os.Stat(path); err != nil && gone == nil {
 		t.warn(err)

@@ -25,20 +25,20 @@ import (
 
 // target is an agent, whether gt can be wired into it or not.
 type target struct {
-	name    string
-	command string
-	client  wiring.Client
-	known   agent.Client // its block in the table
-	dialect string       // if it is not the format's own
-	cap     int          // if it is not the dialect's own
-	fill    string       // the share of the context at which the agent is warned, unless it is the default
-	notify  string       // the reasons for which [notify] runs the person's command
-	record  bool         // whether gt-record keeps its conversations
+	name       string
+	command    string
+	client     wiring.Client
+	block      agent.Client // its block in the table
+	dialect    string       // if it is not the format's own
+	contextCap int          // if it is not the dialect's own
+	warnShare  string       // the share of the context at which the agent is warned, unless it is the default
+	notify     string       // the reasons for which [notify] runs the person's command
+	record     bool         // whether gt-record keeps its conversations
 
 	folder string // the client's own folder
 	files  []file // the files that it reads hooks from, the weakest first
 
-	unable string // why gt cannot be wired into it, and what to do instead
+	whyUnable string // why gt cannot be wired into it, and what to do instead
 }
 
 // file is the file from which an agent reads the hooks of one scope.
@@ -46,8 +46,8 @@ type file struct{ scope, path string }
 
 var scopes = []string{wiring.User, wiring.Project, wiring.Local}
 
-func table(env *cli.Env) ([]target, error) {
-	_, all, err := load(env)
+func allTargets(env *cli.Env) ([]target, error) {
+	_, all, err := loadTargets(env)
 	return all, err
 }
 
@@ -56,12 +56,12 @@ func personsTable(env *cli.Env) ([]target, error) {
 	if err := place.ScopeOf(env.Getenv).CheckPerson(); err != nil {
 		return nil, err
 	}
-	return table(env)
+	return allTargets(env)
 }
 
-// load returns the table of agents, and a target for each. Notifications and recording stay off,
+// loadTargets returns the table of agents, and a target for each. Notifications and recording stay off,
 // with a warning, if the program for them is not installed.
-func load(env *cli.Env) (*agent.Table, []target, error) {
+func loadTargets(env *cli.Env) (*agent.Table, []target, error) {
 	known, err := agent.Load(place.Config(env.Getenv), home.Find(env.Getenv, env.Dir, "").Town)
 	env.WarnError(err) // an error in one file does not affect the others
 	own := agent.LoadPreferences(place.Config(env.Getenv), env.WarnError)
@@ -82,7 +82,7 @@ func load(env *cli.Env) (*agent.Table, []target, error) {
 			return nil, nil, err
 		}
 		if own.ContextWarning != activity.DefaultShare {
-			t.fill = strconv.Itoa(own.ContextWarning)
+			t.warnShare = strconv.Itoa(own.ContextWarning)
 		}
 		if notifies {
 			t.notify = own.Notify.Reasons()
@@ -111,37 +111,37 @@ func lacksProgram(program string) string {
 }
 
 // targetOf returns an agent with its hook files, or in unable the reason why gt cannot be wired.
-func targetOf(env *cli.Env, c agent.Client) (target, error) {
-	t := target{known: c, name: c.Name, command: c.Command[0], dialect: c.Dialect, cap: c.ContextCap}
-	if c.Hooks.User+c.Hooks.Project == "" {
-		t.unable = c.Hooks.Instead
+func targetOf(env *cli.Env, client agent.Client) (target, error) {
+	t := target{block: client, name: client.Name, command: client.Command[0], dialect: client.Dialect, contextCap: client.ContextCap}
+	if client.Hooks.User+client.Hooks.Project == "" {
+		t.whyUnable = client.Hooks.Instead
 	}
-	name := cmp.Or(c.Hooks.Format, c.Dialect)
+	name := cmp.Or(client.Hooks.Format, client.Dialect)
 	known := false
 	t.client, known = wirings.FindClient(name)
 	switch {
-	case t.unable != "":
+	case t.whyUnable != "":
 	case !known && name == "":
-		t.unable = "its block does not mention hooks; [agents." + c.Name + ".hooks] has the keys format and user"
+		t.whyUnable = "its block does not mention hooks; [agents." + client.Name + ".hooks] has the keys format and user"
 	case !known:
-		t.unable = fmt.Sprintf("gt does not know the hook format '%s'", name)
-	case c.Dialect != "" && !hook.HasDialect(c.Dialect):
-		t.unable = fmt.Sprintf("gt does not know the dialect '%s'", c.Dialect)
+		t.whyUnable = fmt.Sprintf("gt does not know the hook format '%s'", name)
+	case client.Dialect != "" && !hook.HasDialect(client.Dialect):
+		t.whyUnable = fmt.Sprintf("gt does not know the dialect '%s'", client.Dialect)
 	}
 	var err error
-	if t.folder, err = expand(env, c.Hooks.Home); err != nil {
+	if t.folder, err = expandPath(env, client.Hooks.Home); err != nil {
 		return t, err
 	}
 	// A relative path of the user scope is below the agent's folder, or else the home folder.
-	own, err := expand(env, cmp.Or(c.Hooks.Home, "~"))
+	own, err := expandPath(env, cmp.Or(client.Hooks.Home, "~"))
 	if err != nil {
 		return t, err
 	}
-	for i, path := range []string{c.Hooks.User, c.Hooks.Project, c.Hooks.Local} {
+	for i, path := range []string{client.Hooks.User, client.Hooks.Project, client.Hooks.Local} {
 		if path == "" {
 			continue
 		}
-		if path, err = expand(env, path); err != nil {
+		if path, err = expandPath(env, path); err != nil {
 			return t, err
 		}
 		switch {
@@ -153,8 +153,8 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 		}
 		t.files = append(t.files, file{scopes[i], path})
 	}
-	if t.unable == "" && len(t.files) == 0 {
-		t.unable = "its block does not name a file for hooks; [agents." + c.Name + ".hooks] has the key user"
+	if t.whyUnable == "" && len(t.files) == 0 {
+		t.whyUnable = "its block does not name a file for hooks; [agents." + client.Name + ".hooks] has the key user"
 	}
 	if t.folder == "" && len(t.files) > 0 && t.files[0].scope == wiring.User {
 		// The person's home folder always exists, so it does not show that the agent is installed.
@@ -165,13 +165,13 @@ func targetOf(env *cli.Env, c agent.Client) (target, error) {
 	return t, nil
 }
 
-func expand(env *cli.Env, path string) (string, error) {
+func expandPath(env *cli.Env, path string) (string, error) {
 	path, err := agent.Expand(env.Getenv, env.Dir, path)
 	return path, cli.Fail(cli.IO, err)
 }
 
-// file returns the agent's hook file of a scope. Without one, the error names the scopes that it has.
-func (t target) file(scope string) (string, error) {
+// hookFile returns the agent's hook file of a scope. Without one, the error names the scopes that it has.
+func (t target) hookFile(scope string) (string, error) {
 	var have []string
 	for _, f := range t.files {
 		if f.scope == scope {
@@ -216,20 +216,20 @@ func (t target) isInstalled(env *cli.Env) bool {
 	return atomicfile.IsFolder(t.folder)
 }
 
-func (t target) speaks() string { return cmp.Or(t.dialect, t.client.Name) }
+func (t target) dialectName() string { return cmp.Or(t.dialect, t.client.Name) }
 
-// flags returns the arguments of each hook, without defaults. Wanted needs --agent NAME first.
-func (t target) flags() []string {
+// hookFlags returns the arguments of each hook, without defaults. Wanted needs --agent NAME first.
+func (t target) hookFlags() []string {
 	flags := []string{"--agent", t.name}
-	dialect := t.speaks()
+	dialect := t.dialectName()
 	if dialect != t.name {
 		flags = append(flags, "--dialect", dialect)
 	}
-	if t.cap > 0 && t.cap != hook.DialectOf(dialect).MaxContext {
-		flags = append(flags, "--cap", strconv.Itoa(t.cap))
+	if t.contextCap > 0 && t.contextCap != hook.DialectOf(dialect).MaxContext {
+		flags = append(flags, "--cap", strconv.Itoa(t.contextCap))
 	}
-	if t.fill != "" {
-		flags = append(flags, "--fill", t.fill)
+	if t.warnShare != "" {
+		flags = append(flags, "--fill", t.warnShare)
 	}
 	if t.notify != "" {
 		flags = append(flags, "--notify", t.notify)
@@ -240,8 +240,8 @@ func (t target) flags() []string {
 	return flags
 }
 
-// remedy returns the gt-hooks command that does verb to the agent's hooks in a scope.
-func (t target) remedy(verb, scope string) string {
+// fixCommand returns the gt-hooks command that does verb to the agent's hooks in a scope.
+func (t target) fixCommand(verb, scope string) string {
 	line := "gt-hooks " + verb + " " + t.name
 	if scope != wiring.User {
 		line += " --scope " + scope
@@ -249,8 +249,8 @@ func (t target) remedy(verb, scope string) string {
 	return line
 }
 
-// pick returns the named agents, each once. An unknown name is an error.
-func pick(all []target, names []string) ([]target, error) {
+// pickTargets returns the named agents, each once. An unknown name is an error.
+func pickTargets(all []target, names []string) ([]target, error) {
 	var picked []target
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(t target) bool { return t.name == name })
@@ -276,15 +276,15 @@ func namesOf(all []target) []string {
 // askVersion fits the wiring to the version of the client. If the client does not tell its
 // version, events that are wired already count as supported.
 func (t *target) askVersion(env *cli.Env) {
-	if t.unable != "" {
+	if t.whyUnable != "" {
 		return
 	}
-	wirings.Fit(&t.client, t.known, process.Inherited(env.ChildEnviron()))
-	if t.client.Unknown == "" {
+	wirings.FitVersion(&t.client, t.block, process.Inherited(env.ChildEnviron()))
+	if t.client.VersionUnknown == "" {
 		return
 	}
 	since := maps.Clone(t.client.Since)
-	for _, p := range survey(env, *t) {
+	for _, p := range readSources(env, *t) {
 		for _, h := range p.OwnHandlers() {
 			delete(since, h.Event)
 		}
@@ -293,5 +293,5 @@ func (t *target) askVersion(env *cli.Env) {
 }
 
 func (t target) wantedHandlers(dir string) ([]wiring.Handler, error) {
-	return t.client.Wanted(dir, t.flags())
+	return t.client.Wanted(dir, t.hookFlags())
 }

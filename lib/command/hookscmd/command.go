@@ -13,9 +13,9 @@ const commandEvent = "command" // stands for the event in a finding about a comm
 
 const allowEvent = "allow" // stands for the event in a finding about the rules of an agent
 
-// commanded reports whether gt adds a command beside the hooks in a file. It does so only
+// takesCommand reports whether gt adds a command beside the hooks in a file. It does so only
 // in the person's own settings.
-func (t target) commanded(file string) bool {
+func (t target) takesCommand(file string) bool {
 	return t.client.Command != nil && t.folder != "" && t.isPersons(file)
 }
 
@@ -25,7 +25,7 @@ func (t target) isPersons(file string) bool {
 }
 
 func (t target) hasCommand(file string) bool {
-	if !t.commanded(file) {
+	if !t.takesCommand(file) {
 		return false
 	}
 	text, err := settings.Read(t.client.Command.Path(t.folder))
@@ -42,7 +42,7 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 		if !wanted {
 			text = nil
 		}
-		own, is, err := wiring.WriteCommand(path, text, dryRun)
+		own, changes, err := wiring.WriteCommand(path, text, dryRun)
 		switch {
 		case err != nil:
 			return "", changed, err
@@ -51,7 +51,7 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 				env.Hint("'%s' is not gt's and stays as it is: %s does what that file says; gt-handoff hands over", path, t.client.Command.Typed)
 			}
 			return "", changed, nil
-		case is:
+		case changes:
 			changed = append(changed, path)
 		}
 	}
@@ -61,11 +61,11 @@ func (t target) writeCommand(env *cli.Env, dir string, wanted, dryRun bool) (wha
 	return what, changed, nil
 }
 
-// command returns the finding about gt's command, such as /handoff, or nil if none belongs there.
+// commandFinding returns the finding about gt's command, such as /handoff, or nil if none belongs there.
 // dir is the folder of the program that the command's file names.
-func (p source) command(dir string) *finding {
-	t := p.of
-	if !t.commanded(p.File) || !p.isWired() {
+func (p source) commandFinding(dir string) *finding {
+	t := p.target
+	if !t.takesCommand(p.File) || !p.isWired() {
 		return nil
 	}
 	c := t.client.Command

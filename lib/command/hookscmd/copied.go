@@ -18,8 +18,8 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// copied copies a town's files into the state, and counts them (see copyShared).
-type copied struct {
+// townCopier copies a town's files into the state, and counts them (see copyShared).
+type townCopier struct {
 	env     *cli.Env
 	town    town.Town
 	tracked []string // by git
@@ -34,12 +34,12 @@ func copyShared(env *cli.Env, state place.State, t *place.Trust) error {
 	if !t.Shows {
 		return nil
 	}
-	c := copied{env: env, town: town.Town{Root: t.Path, State: state, Trust: t}}
+	c := townCopier{env: env, town: town.Town{Root: t.Path, State: state, Trust: t}}
 	var err error
 	if c.tracked, err = git.Kept(t.Path, gitWait, ".events.jsonl", ".sessions", "mail"); err != nil {
 		return fmt.Errorf("cannot ask git about '%s': %w", t.Path, err)
 	}
-	if err := errors.Join(c.file(".events.jsonl"), c.file(".sessions", "archive", "sessions.jsonl"), c.boxes()); err != nil {
+	if err := errors.Join(c.copyFile(".events.jsonl"), c.copyFile(".sessions", "archive", "sessions.jsonl"), c.copyBoxes()); err != nil {
 		return err
 	}
 	if c.files+c.notes > 0 {
@@ -48,8 +48,8 @@ func copyShared(env *cli.Env, state place.State, t *place.Trust) error {
 	return nil
 }
 
-// skips reports whether git tracks a file, with a warning.
-func (c *copied) skips(way ...string) bool {
+// skipsTracked reports whether git tracks a file, with a warning.
+func (c *townCopier) skipsTracked(way ...string) bool {
 	name := filepath.Join(way...)
 	if !slices.ContainsFunc(c.tracked, func(t string) bool { return strings.EqualFold(t, name) }) {
 		return false
@@ -58,11 +58,11 @@ func (c *copied) skips(way ...string) bool {
 	return true
 }
 
-// file copies a file of the log. If it cannot be read, it is left out with a warning.
-func (c *copied) file(way ...string) error {
+// copyFile copies a file of the log. If it cannot be read, it is left out with a warning.
+func (c *townCopier) copyFile(way ...string) error {
 	last := len(way) - 1
-	to := filepath.Join(append([]string{filepath.Dir(c.town.Events())}, way...)...)
-	if atomicfile.Exists(to) || c.skips(way...) {
+	dest := filepath.Join(append([]string{filepath.Dir(c.town.Events())}, way...)...)
+	if atomicfile.Exists(dest) || c.skipsTracked(way...) {
 		return nil
 	}
 	f, err := place.SharedIn(c.town.Root, way[:last]...).OpenFile(way[last])
@@ -73,17 +73,17 @@ func (c *copied) file(way ...string) error {
 		return nil
 	}
 	defer f.Close()
-	if err := c.town.State.Prepare(filepath.Dir(to)); err != nil {
+	if err := c.town.State.Prepare(filepath.Dir(dest)); err != nil {
 		return err
 	}
 	c.files++
-	return atomicfile.Copy(to, f)
+	return atomicfile.Copy(dest, f)
 }
 
 const maxElements = 4 // limits the number of elements in a mailbox's address
 
-// boxes copies the notes of all mailboxes at or below an address. A folder with cur is a mailbox.
-func (c *copied) boxes(address ...string) error {
+// copyBoxes copies the notes of all mailboxes at or below an address. A folder with cur is a mailbox.
+func (c *townCopier) copyBoxes(address ...string) error {
 	way := append([]string{"mail"}, address...)
 	names, err := place.SharedIn(c.town.Root, way...).Names()
 	if errors.Is(err, atomicfile.ErrNotFolder) {
@@ -98,18 +98,18 @@ func (c *copied) boxes(address ...string) error {
 			return nil
 		}
 		box := mail.NewBox(home.NewHome(c.town, id, c.town.Root), id.Address())
-		return errors.Join(c.box(box, append(way, "new")), c.box(box, append(way, "cur")))
+		return errors.Join(c.copyBox(box, append(way, "new")), c.copyBox(box, append(way, "cur")))
 	}
 	for _, name := range names {
 		if len(address) < maxElements {
-			err = errors.Join(err, c.boxes(append(slices.Clip(address), name)...))
+			err = errors.Join(err, c.copyBoxes(append(slices.Clip(address), name)...))
 		}
 	}
 	return err
 }
 
-// box copies the notes that a mailbox does not have yet, from the folder new or cur at way.
-func (c *copied) box(box mail.Box, way []string) error {
+// copyBox copies the notes that a mailbox does not have yet, from the folder new or cur at way.
+func (c *townCopier) copyBox(box mail.Box, way []string) error {
 	from := place.SharedIn(c.town.Root, way...)
 	known, err := box.Known()
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *copied) box(box mail.Box, way []string) error {
 	c.env.WarnError(err)
 	for _, name := range names {
 		note := mail.Arriving{Name: name, Fresh: way[len(way)-1] == "new"}
-		if strings.HasPrefix(name, ".") || known(note) || c.skips(append(slices.Clip(way), name)...) {
+		if strings.HasPrefix(name, ".") || known(note) || c.skipsTracked(append(slices.Clip(way), name)...) {
 			continue
 		}
 		text, err := from.Read(name, mail.MaxMessage)

@@ -36,27 +36,27 @@ type complaint struct {
 
 // evidence is the traces that an agent's hooks have left.
 type evidence struct {
-	duty       map[string]sighting // by the duty's program
+	lastSeen   map[string]sighting // by the duty's program
 	complaints []complaint         // oldest first
 }
 
 // noteSight notes that a duty's program was seen, unless it was seen later.
 func (e *evidence) noteSight(program string, at time.Time, id session.ID) {
-	if at.After(e.duty[program].at) {
-		e.duty[program] = sighting{at, id}
+	if at.After(e.lastSeen[program].at) {
+		e.lastSeen[program] = sighting{at, id}
 	}
 }
 
 const (
-	// recent is how many sessions of an agent are examined in their homes.
-	recent = 20
+	// recentSessions is how many sessions of an agent are examined in their homes.
+	recentSessions = 20
 	// logTail is how many bytes at the end of a log are read for events that are not in the index.
 	logTail = 4 << 20
 )
 
-// gather collects the traces of agents' hooks from the event logs of this town and of the
+// gatherEvidence collects the traces of agents' hooks from the event logs of this town and of the
 // person, and from the homes of the last sessions.
-func gather(env *cli.Env) map[string]*evidence {
+func gatherEvidence(env *cli.Env) map[string]*evidence {
 	personal := town.Personal(env.Getenv)
 	towns := []town.Town{home.Find(env.Getenv, env.Dir, "").Town, personal}
 	if towns[0].Root == personal.Root {
@@ -67,48 +67,48 @@ func gather(env *cli.Env) map[string]*evidence {
 	byAgent := map[string]*evidence{}
 	evidenceOf := func(agent string) *evidence {
 		if byAgent[agent] == nil {
-			byAgent[agent] = &evidence{duty: map[string]sighting{}}
+			byAgent[agent] = &evidence{lastSeen: map[string]sighting{}}
 		}
 		return byAgent[agent]
 	}
 	agents := map[session.ID]string{}
-	looked := map[string]int{}
+	examined := map[string]int{}
 	sessions := slices.Collect(all.Sessions())
 	catalog.SortByActivity(sessions)
 	for _, s := range sessions {
 		e := evidenceOf(s.Agent)
 		agents[s.ID] = s.Agent
 		if s.Topic != "" { // without a topic, another hook recorded it
-			e.noteSight(primes, s.StartedAt, s.ID)
+			e.noteSight(primeDuty, s.StartedAt, s.ID)
 		}
 		if s.Outcome == session.Done {
-			e.noteSight(ends, s.EndedAt, s.ID)
+			e.noteSight(endDuty, s.EndedAt, s.ID)
 		}
-		if looked[s.Agent]++; looked[s.Agent] <= recent {
-			e.inspect(personal, s)
+		if examined[s.Agent]++; examined[s.Agent] <= recentSessions {
+			e.inspectHome(personal, s)
 		}
 	}
 	for _, t := range towns {
-		tail(eventlog.Log(t.Events()), func(ev eventlog.Event) {
-			var p struct {
+		eachLogged(eventlog.Log(t.Events()), func(ev eventlog.Event) {
+			var payload struct {
 				SessionID                   session.ID `json:"session_id"`
 				Agent, Kind, Program, Error string
 			}
-			if json.Unmarshal(ev.Payload, &p) != nil {
+			if json.Unmarshal(ev.Payload, &payload) != nil {
 				return
 			}
 			// A session whose start failed is not in the catalog.
-			agent := cmp.Or(agents[p.SessionID], p.Agent)
+			agent := cmp.Or(agents[payload.SessionID], payload.Agent)
 			if agent == "" {
 				return
 			}
 			switch e := evidenceOf(agent); {
 			case ev.Type == eventlog.HookError:
-				e.complaints = append(e.complaints, complaint{p.Program, p.Error, sighting{ev.Time.Time, p.SessionID}})
-			case p.Kind == session.KindAuto:
-				e.noteSight(saves, ev.Time.Time, p.SessionID)
+				e.complaints = append(e.complaints, complaint{payload.Program, payload.Error, sighting{ev.Time.Time, payload.SessionID}})
+			case payload.Kind == session.KindAuto:
+				e.noteSight(saveDuty, ev.Time.Time, payload.SessionID)
 			case ev.Type == eventlog.Handoff:
-				e.noteSight(hands, ev.Time.Time, p.SessionID)
+				e.noteSight(handDuty, ev.Time.Time, payload.SessionID)
 			}
 		})
 	}
@@ -119,30 +119,30 @@ func isTurnEnd(event string) bool {
 	return slices.ContainsFunc(wirings.Clients(), func(c wiring.Client) bool { return slices.Contains(c.TurnEnds, event) })
 }
 
-// inspect notes when a session's hooks last ran, and when they last saved a checkpoint, by the files
+// inspectHome notes when a session's hooks last ran, and when they last saved a checkpoint, by the files
 // in its home. Another session may have used the home since, so each file's id is compared.
-func (e *evidence) inspect(t town.Town, s *catalog.Session) {
+func (e *evidence) inspectHome(t town.Town, s *catalog.Session) {
 	h, ok, _ := home.OfSession(t.State, string(s.ID))
 	if !ok {
 		return
 	}
 	if sign := keepalive.Read(h); sign != nil && sign.SessionID == s.ID && sign.LastCommand != "" {
-		e.noteSight(touches, sign.Timestamp, s.ID)
+		e.noteSight(touchDuty, sign.Timestamp, s.ID)
 		// The end of a turn saves a checkpoint, which the end of the session removes.
 		if sign.State == keepalive.Waiting || isTurnEnd(sign.LastCommand) {
-			e.noteSight(writes, sign.Timestamp, s.ID)
+			e.noteSight(writeDuty, sign.Timestamp, s.ID)
 		}
 	}
 	all, _ := checkpoint.List(h) // a checkpoint that cannot be read proves nothing
 	for _, c := range all {
 		if c.SessionID == s.ID {
-			e.noteSight(writes, c.Timestamp, s.ID)
+			e.noteSight(writeDuty, c.Timestamp, s.ID)
 		}
 	}
 }
 
-// tail calls each with the hook errors and hand-overs in the last logTail bytes of a log.
-func tail(log eventlog.Log, each func(eventlog.Event)) {
+// eachLogged calls each with the hook errors and hand-overs in the last logTail bytes of a log.
+func eachLogged(log eventlog.Log, each func(eventlog.Event)) {
 	f, err := atomicfile.Open(string(log))
 	if err != nil {
 		return // as if it had no events

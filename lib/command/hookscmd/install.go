@@ -54,7 +54,7 @@ func (c *install) Run(env *cli.Env) error {
 		return err
 	}
 	for _, t := range picked {
-		if store := t.known.StoreEnv; store != "" && strings.HasPrefix(env.Getenv(store), "~") {
+		if store := t.block.StoreEnv; store != "" && strings.HasPrefix(env.Getenv(store), "~") {
 			return cli.Fail(cli.Usage, fmt.Errorf("%s '%s' means a folder named ~ in this folder", store, env.Getenv(store)), "a shell expands ~ only outside of quotation marks: "+store+"=$HOME/...")
 		}
 	}
@@ -63,28 +63,28 @@ func (c *install) Run(env *cli.Env) error {
 		return err
 	}
 	for _, name := range wiring.Binaries {
-		if err := runnable(filepath.Join(dir, name)); err != nil {
+		if err := checkRunnable(filepath.Join(dir, name)); err != nil {
 			return cli.WithHint(err, "gt-hooks wires the binaries in its own folder; install.sh builds them all")
 		}
 	}
 	if c.Record != nil && !c.DryRun {
 		if err := agent.SaveRecord(place.Config(env.Getenv), *c.Record); err != nil {
-			return unwritable(place.Config(env.Getenv, "config.toml"), cli.Fail(cli.IO, err))
+			return withWriteHint(place.Config(env.Getenv, "config.toml"), cli.Fail(cli.IO, err))
 		}
 	}
 	c.offerAllow(env, picked)
 	say := &printer{env: env, brief: (len(picked) > 1 || c.All || c.Brief) && !c.DryRun}
-	err = forEachTarget(env, picked, func(t target) error { return c.wire(env, say, t, dir) })
-	say.flush()
+	err = forEachTarget(env, picked, func(t target) error { return c.wireAgent(env, say, t, dir) })
+	say.printRows()
 	err = cmp.Or(err, say.err)
-	if away := absent(env, picked); err == nil && away != nil && !c.All && !c.DryRun {
+	if away := missingPrograms(env, picked); err == nil && away != nil && !c.All && !c.DryRun {
 		env.Hint("not found on PATH: %s; what is wired works wherever it is started", strings.Join(away, ", "))
 	}
 	return err
 }
 
-// absent returns the programs of agents that are not on PATH.
-func absent(env *cli.Env, all []target) (programs []string) {
+// missingPrograms returns the programs of agents that are not on PATH.
+func missingPrograms(env *cli.Env, all []target) (programs []string) {
 	for _, t := range all {
 		if _, err := onPath(env, t.command); err != nil {
 			programs = append(programs, t.command)
@@ -106,7 +106,7 @@ func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 	case c.All:
 		return here, nil
 	case len(c.Agent) > 0:
-		return pick(all, c.Agent)
+		return pickTargets(all, c.Agent)
 	}
 	err := cli.Failf(cli.Usage, "which agent? gt knows %s", strings.Join(namesOf(all), ", "))
 	if len(here) > 0 {
@@ -115,21 +115,21 @@ func (c *install) targets(env *cli.Env, all []target) ([]target, error) {
 	return nil, err
 }
 
-// wire wires one agent, or updates what is wired. dir is the folder of gt's programs.
-func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
+// wireAgent wires one agent, or updates what is wired. dir is the folder of gt's programs.
+func (c *install) wireAgent(env *cli.Env, say *printer, t target, dir string) error {
 	t.askVersion(env)
-	if t.unable = cmp.Or(t.unable, t.client.Unable()); t.unable != "" {
+	if t.whyUnable = cmp.Or(t.whyUnable, t.client.UnableReason()); t.whyUnable != "" {
 		if c.All { // the person did not name this one
-			say.row(t, "not wired", "")
-			env.Hint("%s", cmp.Or(t.client.Unfit(t.name, wiring.Source{}), t.unable))
+			say.addRow(t, "not wired", "")
+			env.Hint("%s", cmp.Or(t.client.UnfitReason(t.name, wiring.Source{}), t.whyUnable))
 			return nil
 		}
-		return cli.Failf(cli.AnswerNo, "%s: %s", t.name, t.unable)
+		return cli.Failf(cli.AnswerNo, "%s: %s", t.name, t.whyUnable)
 	}
-	path, err := t.file(c.Scope)
+	path, err := t.hookFile(c.Scope)
 	if err != nil {
 		if c.All {
-			say.row(t, "not wired: no scope "+c.Scope, "")
+			say.addRow(t, "not wired: no scope "+c.Scope, "")
 			return nil
 		}
 		return err
@@ -138,7 +138,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 		return err
 	}
 	// run is dir, or byName if the hooks have to find gt on PATH.
-	run, strange, err := t.shared(env, c.Scope, path, dir)
+	run, strange, err := t.programDir(env, c.Scope, path, dir)
 	if err != nil {
 		return err
 	}
@@ -146,17 +146,17 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	if err != nil {
 		return err
 	}
-	done, err := alter(t, path, want, c.DryRun)
+	done, err := editHandlers(t, path, want, c.DryRun)
 	if err != nil {
 		return err
 	}
-	if strange != "" && strange != say.strange {
-		say.strange = strange
+	if strange != "" && strange != say.hintedDir {
+		say.hintedDir = strange
 		env.Hint("the hooks were those of another home or machine, with gt in %s, which is not here: they run gt by name now, so it has to be on PATH in both", strange)
 	}
-	what := t.amount(len(want))
+	what := t.hooksInWords(len(want))
 	var written []string
-	if t.commanded(path) {
+	if t.takesCommand(path) {
 		var typed string
 		if typed, written, err = t.writeCommand(env, run, true, c.DryRun); err != nil {
 			return err
@@ -165,7 +165,7 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 			what += " and " + typed
 		}
 	}
-	allowed, err := t.allow(path, dir, c.Allow != nil && *c.Allow, c.DryRun)
+	allowed, err := t.writeAllow(path, dir, c.Allow != nil && *c.Allow, c.DryRun)
 	if err != nil {
 		return err
 	}
@@ -177,9 +177,9 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	var server bool
 	// Without --mcp, only a server that is there already is brought up to date.
 	if c.MCP || t.hasServer(path) {
-		if c.MCP && !t.serves(path) {
+		if c.MCP && !t.takesServer(path) {
 			env.Hint("%s: gt adds no MCP server to it in the scope %s", t.name, c.Scope)
-		} else if server, err = t.serve(env, path, filepath.Join(dir, mcpProgram), c.DryRun); err != nil {
+		} else if server, err = t.setServer(env, path, filepath.Join(dir, mcpProgram), c.DryRun); err != nil {
 			return err
 		}
 	}
@@ -191,9 +191,9 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	say.files(written, c.DryRun, typedOf(t)+" written")
 	switch {
 	case say.brief && len(done.changes)+len(written) == 0:
-		say.row(t, what+" wired already"+also, path)
+		say.addRow(t, what+" wired already"+also, path)
 	case say.brief:
-		say.row(t, what+" wired"+also, path)
+		say.addRow(t, what+" wired"+also, path)
 	case len(done.changes) == 0 && t.client.Shape == wiring.Script:
 		say.line("%s: %s is wired, nothing to change", path, what)
 	case len(done.changes) == 0:
@@ -201,12 +201,12 @@ func (c *install) wire(env *cli.Env, say *printer, t target, dir string) error {
 	default:
 		say.changes(path, done, c.DryRun, fmt.Sprintf("%s wired, binaries in %s", what, dir))
 	}
-	c.hint(env, say, t, len(done.changes) > 0 && run != byName)
+	c.printHints(env, say, t, len(done.changes) > 0 && run != byName)
 	return nil
 }
 
-// amount returns n hooks in words.
-func (t target) amount(n int) string {
+// hooksInWords returns n hooks in words.
+func (t target) hooksInWords(n int) string {
 	if t.client.Shape == wiring.Script {
 		return "the " + t.client.ScriptKind
 	}
@@ -215,17 +215,17 @@ func (t target) amount(n int) string {
 
 const byName = "." // the folder of programs that are run by their names, from PATH
 
-// shared returns the folder of the programs that an agent's hooks in a file are to run. It is dir,
+// programDir returns the folder of the programs that an agent's hooks in a file are to run. It is dir,
 // unless all of the file's hooks run gt by name, or some are those of another home or machine, whose
 // programs (in strange) are not here. Then it is byName, if PATH finds this gt. If PATH does not,
 // hooks of another home are an error, because only a person knows whether they are still used.
-func (t target) shared(env *cli.Env, scope, path, dir string) (run, strange string, err error) {
-	ours := t.inspect(scope, path).OwnHandlers()
+func (t target) programDir(env *cli.Env, scope, path, dir string) (run, strange string, err error) {
+	ours := t.readSource(scope, path).OwnHandlers()
 	named := len(ours) > 0
 	for _, h := range ours {
 		for _, program := range t.client.Programs(h) {
 			named = named && !strings.ContainsAny(program, "/~$`")
-			if _, err := os.Stat(program); filepath.IsAbs(program) && errors.Is(err, fs.ErrNotExist) && anotherHome(env, path, program) {
+			if _, err := os.Stat(program); filepath.IsAbs(program) && errors.Is(err, fs.ErrNotExist) && isAnotherHome(env, path, program) {
 				strange = filepath.Dir(program)
 			}
 		}
@@ -242,13 +242,13 @@ func (t target) shared(env *cli.Env, scope, path, dir string) (run, strange stri
 	}
 	err = cli.Failf(cli.AnswerNo, "'%s' has the hooks of another home or machine, in %s, which is not here: nothing was changed", path, strange)
 	err = cli.WithHint(err, "put %s on PATH and try again: then the hooks run gt by its name, in both places", dir)
-	return "", "", cli.WithHint(err, "if nothing uses %s any more: %s, then try again", strange, t.remedy("uninstall", scope))
+	return "", "", cli.WithHint(err, "if nothing uses %s any more: %s, then try again", strange, t.fixCommand("uninstall", scope))
 }
 
-// anotherHome reports whether a program that is not here is more likely one of another home
+// isAnotherHome reports whether a program that is not here is more likely one of another home
 // or machine than one that was moved: it lies in another home, or the settings that name it
 // are a mount or a link, such as those of dotfiles.
-func anotherHome(env *cli.Env, settings, program string) bool {
+func isAnotherHome(env *cli.Env, settings, program string) bool {
 	home := place.Real(env.Getenv("HOME"))
 	if place.IsBelow(program, home) {
 		return false
@@ -266,20 +266,20 @@ func anotherHome(env *cli.Env, settings, program string) bool {
 	return err == nil && oerr == nil && file.Device != own.Device
 }
 
-// hint prints what a person has to know about a wired agent, and what keeps its hooks from running.
-func (c *install) hint(env *cli.Env, say *printer, t target, changed bool) {
-	if changed && c.Scope == wiring.Project && !say.shared {
-		say.shared = true
+// printHints prints what a person has to know about a wired agent, and what keeps its hooks from running.
+func (c *install) printHints(env *cli.Env, say *printer, t target, changed bool) {
+	if changed && c.Scope == wiring.Project && !say.hintedSharing {
+		say.hintedSharing = true
 		env.Hint("the paths are those of this machine: share the project's file only with people who have gt in the same place")
 	}
 	if changed && t.client.AfterInstall != "" && !c.DryRun {
 		env.Hint("%s", t.client.AfterInstall)
 	}
-	if lacks := t.client.Lacks(t.name); lacks != "" {
+	if lacks := t.client.LackingEvents(t.name); lacks != "" {
 		env.Hint("%s", lacks)
 	}
-	places := survey(env, t)
-	for _, w := range conflicts(blockers(env, t, places), places) {
+	places := readSources(env, t)
+	for _, w := range conflictLines(blockers(env, t, places), places) {
 		env.Warn("%s", w)
 	}
 }
@@ -308,8 +308,8 @@ func (c *uninstall) Run(env *cli.Env) error {
 			return err
 		}
 		picked = slices.DeleteFunc(picked, func(t target) bool {
-			path, err := t.file(c.Scope)
-			return err == nil && !t.inspect(c.Scope, path).runsProgramIn(env, dir)
+			path, err := t.hookFile(c.Scope)
+			return err == nil && !t.readSource(c.Scope, path).runsProgramIn(env, dir)
 		})
 	}
 	say := &printer{env: env, brief: (len(picked) > 1 || c.All) && !c.DryRun}
@@ -317,12 +317,12 @@ func (c *uninstall) Run(env *cli.Env) error {
 		say.line("no hooks of gt, nothing to change")
 		picked = all // for the hints about other places
 	} else {
-		err = forEachTarget(env, picked, func(t target) error { return c.clear(env, say, t) })
-		say.flush()
+		err = forEachTarget(env, picked, func(t target) error { return c.unwireAgent(env, say, t) })
+		say.printRows()
 	}
 	for _, t := range picked {
-		done, _ := t.file(c.Scope)
-		for _, p := range survey(env, t) {
+		done, _ := t.hookFile(c.Scope)
+		for _, p := range readSources(env, t) {
 			if p.File != done && p.isWired() {
 				env.Hint("gt is also wired in '%s': %s", p.File, p.removal())
 			}
@@ -338,16 +338,16 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 		if c.All {
 			return nil, cli.Failf(cli.Usage, "--all and the name of an agent exclude each other")
 		}
-		return pick(all, c.Agent)
+		return pickTargets(all, c.Agent)
 	}
 	var wired []target
 	for _, t := range all {
-		if path, err := t.file(c.Scope); err == nil {
-			p := t.inspect(c.Scope, path)
+		if path, err := t.hookFile(c.Scope); err == nil {
+			p := t.readSource(c.Scope, path)
 			if p.Err != nil && !c.All { // with --all, it is reported later
 				return nil, cli.WithHint(p.Err, "gt-hooks uninstall AGENT removes gt from one agent")
 			}
-			if p.Err != nil || p.isWired() || t.hasCommand(path) || len(t.allows(path)) > 0 || t.hasServer(path) {
+			if p.Err != nil || p.isWired() || t.hasCommand(path) || len(t.allowRules(path)) > 0 || t.hasServer(path) {
 				wired = append(wired, t)
 			}
 		}
@@ -359,12 +359,12 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 	return wired, nil
 }
 
-// clear removes what wire adds, and what the agent's own files record about the hooks.
-func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
-	if t.unable != "" {
-		return cli.Failf(cli.AnswerNo, "%s: %s", t.name, t.unable)
+// unwireAgent removes what wire adds, and what the agent's own files record about the hooks.
+func (c *uninstall) unwireAgent(env *cli.Env, say *printer, t target) error {
+	if t.whyUnable != "" {
+		return cli.Failf(cli.AnswerNo, "%s: %s", t.name, t.whyUnable)
 	}
-	path, err := t.file(c.Scope)
+	path, err := t.hookFile(c.Scope)
 	if err != nil {
 		return err
 	}
@@ -372,20 +372,20 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 		return err
 	}
 	// The client's Forget needs the hooks that the edit below removes.
-	was := t.inspect(c.Scope, path)
-	forbidden, err := t.allow(path, "", true, c.DryRun)
+	was := t.readSource(c.Scope, path)
+	forbidden, err := t.writeAllow(path, "", true, c.DryRun)
 	if err != nil {
 		return err
 	}
 	if forbidden && !say.brief {
 		say.line("%s: no longer: %s", path, runsUnasked)
 	}
-	left, err := t.serve(env, path, "", c.DryRun)
+	left, err := t.setServer(env, path, "", c.DryRun)
 	env.WarnError(err) // the hooks are removed all the same
 	if left && !say.brief {
 		say.line("%s: %s mcp removed from its MCP servers", t.name, mcpProgram)
 	}
-	done, err := alter(t, path, nil, c.DryRun)
+	done, err := editHandlers(t, path, nil, c.DryRun)
 	if err != nil {
 		return err
 	}
@@ -397,7 +397,7 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 		wiring.PruneFolders(filepath.Dir(path), top)
 	}
 	if t.client.Forget != nil && !c.DryRun {
-		changed, err := t.client.Forget(t.agent(env, nil), was.Source)
+		changed, err := t.client.Forget(t.wiringAgent(env, nil), was.Source)
 		if err != nil {
 			return err
 		}
@@ -405,19 +405,19 @@ func (c *uninstall) clear(env *cli.Env, say *printer, t target) error {
 			say.line("%s: the trust in these hooks removed", changed)
 		}
 	}
-	if t.commanded(path) {
+	if t.takesCommand(path) {
 		_, removed, err := t.writeCommand(env, "", false, c.DryRun)
 		if err != nil {
 			return err
 		}
 		say.files(removed, c.DryRun, typedOf(t)+" removed")
 	}
-	what := t.amount(len(done.changes))
+	what := t.hooksInWords(len(done.changes))
 	switch {
 	case say.brief && len(done.changes) == 0:
-		say.row(t, "no hooks of gt", path)
+		say.addRow(t, "no hooks of gt", path)
 	case say.brief:
-		say.row(t, what+" removed", path)
+		say.addRow(t, what+" removed", path)
 	case len(done.changes) == 0:
 		say.line("%s: no hooks of gt, nothing to change", path)
 	default:
@@ -443,10 +443,10 @@ func forEachTarget(env *cli.Env, all []target, do func(t target) error) error {
 	return cli.Fail(worst, cli.Silent)
 }
 
-// row keeps a row for the table at the end. Unless the output is brief, it prints a line at once.
-func (p *printer) row(t target, what, file string) {
+// addRow keeps a row for the table at the end. Unless the output is brief, it prints a line at once.
+func (p *printer) addRow(t target, what, file string) {
 	if p.brief {
-		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(p.place(file))})
+		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(p.tildePath(file))})
 	} else {
 		p.line("%s: %s", t.name, what)
 	}
@@ -472,8 +472,8 @@ func typedOf(t target) string {
 	return t.client.Command.Typed
 }
 
-// flush prints the rows. It never cuts a path, which would be useless; a long one gets its own line.
-func (p *printer) flush() {
+// printRows prints the rows. It never cuts a path, which would be useless; a long one gets its own line.
+func (p *printer) printRows() {
 	width, widest := term.Width(p.env.Stdout, p.env.Getenv), [3]int{}
 	for _, row := range p.rows {
 		for i, cell := range row {
@@ -494,7 +494,7 @@ func (p *printer) flush() {
 
 // changes prints what was or would be changed, like a diff. It shows only gt's own entries,
 // because other settings can contain keys.
-func (p *printer) changes(path string, done outcome, dryRun bool, result string) {
+func (p *printer) changes(path string, done editResult, dryRun bool, result string) {
 	if dryRun {
 		path, result = "would change "+path, "nothing was changed (--dry-run)"
 	}
@@ -527,7 +527,7 @@ func offerRecord(env *cli.Env, all []target) *bool {
 	wrong := false
 	own := agent.LoadPreferences(place.Config(env.Getenv), func(error) { wrong = true }) // it was warned of before
 	isUpgrade := func(t target) bool {
-		return slices.ContainsFunc(survey(env, t), func(p source) bool { return p.Scope == wiring.User && p.isWired() })
+		return slices.ContainsFunc(readSources(env, t), func(p source) bool { return p.Scope == wiring.User && p.isWired() })
 	}
 	if wrong || own.Record != nil || !slices.ContainsFunc(all, isUpgrade) {
 		return nil
@@ -542,15 +542,15 @@ func offerRecord(env *cli.Env, all []target) *bool {
 
 var runsUnasked = strings.Join(wiring.Allowed, " and ") + " run without asking"
 
-// allowable reports whether a file is the person's own settings of an agent that has a list
+// hasAllowList reports whether a file is the person's own settings of an agent that has a list
 // of programs to run without asking.
-func (t target) allowable(file string) bool {
+func (t target) hasAllowList(file string) bool {
 	return t.client.Allow != nil && t.isPersons(file)
 }
 
-// allows returns gt's rules in the person's settings for programs that the agent runs unasked.
-func (t target) allows(file string) []string {
-	if !t.allowable(file) {
+// allowRules returns gt's rules in the person's settings for programs that the agent runs unasked.
+func (t target) allowRules(file string) []string {
+	if !t.hasAllowList(file) {
 		return nil
 	}
 	text, err := settings.Read(file)
@@ -560,10 +560,10 @@ func (t target) allows(file string) []string {
 	return t.client.Allows(text)
 }
 
-// allow writes gt's rules for the programs in dir, or removes them if dir is "". Without
+// writeAllow writes gt's rules for the programs in dir, or removes them if dir is "". Without
 // the person's yes it only updates existing rules.
-func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err error) {
-	if !t.allowable(file) || !yes && len(t.allows(file)) == 0 {
+func (t target) writeAllow(file, dir string, yes, dryRun bool) (changed bool, err error) {
+	if !t.hasAllowList(file) || !yes && len(t.allowRules(file)) == 0 {
 		return false, nil
 	}
 	_, err = wiring.Update(file, func(old []byte) (settings.Edit, error) {
@@ -571,7 +571,7 @@ func (t target) allow(file, dir string, yes, dryRun bool) (changed bool, err err
 		changed = changed || err == nil && string(next.Text) != string(old)
 		return next, unchangedError(file, correct, err)
 	}, dryRun)
-	return changed, unwritable(file, err)
+	return changed, withWriteHint(file, err)
 }
 
 // offerAllow asks the person whether newly wired agents may run gt's programs without
@@ -582,7 +582,7 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	}
 	var names []string
 	for _, t := range picked {
-		if path, err := t.file(wiring.User); err == nil && t.allowable(path) && !t.inspect(wiring.User, path).isWired() {
+		if path, err := t.hookFile(wiring.User); err == nil && t.hasAllowList(path) && !t.readSource(wiring.User, path).isWired() {
 			names = append(names, t.name)
 		}
 	}
@@ -593,15 +593,15 @@ func (c *install) offerAllow(env *cli.Env, picked []target) {
 	c.Allow = &yes
 }
 
-// allowed returns the finding about gt's rules for programs that run unasked, or nil if there are
+// allowFinding returns the finding about gt's rules for programs that run unasked, or nil if there are
 // none. dir is the folder of the programs that they should name.
-func (p source) allowed(dir string) *finding {
-	rules := p.of.allows(p.File)
+func (p source) allowFinding(dir string) *finding {
+	rules := p.target.allowRules(p.File)
 	if len(rules) == 0 {
 		return nil
 	}
-	f := &finding{Agent: p.of.name, Scope: p.Scope, File: p.File, Event: allowEvent, Hook: runsUnasked, State: wired}
-	if !p.of.client.AllowedIn(dir, rules) {
+	f := &finding{Agent: p.target.name, Scope: p.Scope, File: p.File, Event: allowEvent, Hook: runsUnasked, State: wired}
+	if !p.target.client.AllowedIn(dir, rules) {
 		f.State, f.Detail, f.Fix = otherPath, "its rules name programs in another folder", p.repair()
 	}
 	return f

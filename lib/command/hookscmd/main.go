@@ -48,7 +48,7 @@ func Program() cli.Program {
 }
 
 func agentNames(env *cli.Env, begin string) []cli.Candidate {
-	all, err := table(env)
+	all, err := allTargets(env)
 	if err != nil {
 		return nil
 	}
@@ -72,15 +72,15 @@ type grammar struct {
 	Blocked   blocked   `cmd:"" hidden:"" help:"Print what keeps an agent from running the hooks that it has; gt-handoff asks."`
 }
 
-// outcome is what was changed in a file of hooks, and where its old content is.
-type outcome struct {
+// editResult is what was changed in a file of hooks, and where its old content is.
+type editResult struct {
 	changes []wiring.Change
 	backup  string
 }
 
-// alter makes want the only handlers of gt in a file; nil removes all.
-func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, error) {
-	var done outcome
+// editHandlers makes want the only handlers of gt in a file; nil removes all.
+func editHandlers(t target, path string, want []wiring.Handler, dryRun bool) (editResult, error) {
+	var done editResult
 	edit := func(old []byte) (next settings.Edit, err error) {
 		mend := correct
 		if t.client.Shape == wiring.Script {
@@ -94,7 +94,7 @@ func alter(t target, path string, want []wiring.Handler, dryRun bool) (outcome, 
 	if errors.Is(err, flock.ErrBusy) {
 		err = cli.Fail(cli.Busy, err, "another gt-hooks is changing that file")
 	}
-	return done, unwritable(path, err)
+	return done, withWriteHint(path, err)
 }
 
 const correct = "correct the file"
@@ -107,8 +107,8 @@ func unchangedError(path, mend string, err error) error {
 	return cli.WithHint(atomicfile.Error("change", path, err), "nothing was changed; %s and try again", mend)
 }
 
-// unwritable adds to an error about permission or a read-only file system what the person can do.
-func unwritable(path string, err error) error {
+// withWriteHint adds to an error about permission or a read-only file system what the person can do.
+func withWriteHint(path string, err error) error {
 	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return err
 	}
@@ -136,15 +136,15 @@ func binDir(env *cli.Env) (string, error) {
 	}
 	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
 		info, err := os.Stat(filepath.Join(dir, filepath.Base(exe)))
-		if err == nil && filepath.IsAbs(dir) && os.SameFile(info, self) && runnable(filepath.Join(dir, wiring.Binaries[0])) == nil {
+		if err == nil && filepath.IsAbs(dir) && os.SameFile(info, self) && checkRunnable(filepath.Join(dir, wiring.Binaries[0])) == nil {
 			return filepath.Clean(dir), nil
 		}
 	}
 	return filepath.Dir(exe), nil
 }
 
-// runnable returns why a file cannot be run, nil if it can.
-func runnable(path string) error {
+// checkRunnable returns why a file cannot be run, nil if it can.
+func checkRunnable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -157,13 +157,13 @@ func runnable(path string) error {
 
 // printer writes output for a person and remembers the first error.
 type printer struct {
-	env    *cli.Env
-	err    error
-	brief  bool // a row for each agent
-	rows   [][]string
-	shared bool // the hint about sharing a project's file was printed
+	env           *cli.Env
+	err           error
+	brief         bool // a row for each agent
+	rows          [][]string
+	hintedSharing bool // the hint about sharing a project's file was printed
 
-	strange string // the other home's folder of which a hint told
+	hintedDir string // the other home's folder of which a hint told
 }
 
 func (p *printer) line(format string, args ...any) {
@@ -172,7 +172,7 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-func (p *printer) place(file string) string { return term.Tilde(file, p.env.Getenv("HOME")) }
+func (p *printer) tildePath(file string) string { return term.Tilde(file, p.env.Getenv("HOME")) }
 
 // table fits the rows to the terminal, and tableOf to width; 0 is no limit.
 func (p *printer) table(rows [][]string) {
@@ -197,7 +197,7 @@ func (p *printer) paint() term.Painter {
 		switch cell {
 		case wired:
 			return style.Green(cell)
-		case wiredTwice, otherPath, unset, outdated:
+		case wiredTwice, otherPath, settingsDiffer, outdated:
 			return style.Yellow(cell)
 		case noBinary, missing, noAccess, refused:
 			return style.Red(cell)

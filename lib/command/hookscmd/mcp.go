@@ -17,16 +17,16 @@ const mcpEvent = "mcp" // stands for the event in a finding about the MCP server
 
 const mcpProgram = "gt-seance" // the program that is the server
 
-// serves reports whether a settings file is the person's own of an agent that gt can add an MCP
+// takesServer reports whether a settings file is the person's own of an agent that gt can add an MCP
 // server to.
-func (t target) serves(file string) bool {
+func (t target) takesServer(file string) bool {
 	return t.client.MCP != nil && t.folder != "" && t.isPersons(file)
 }
 
 // findServer returns the program that the agent starts as gt's MCP server and the file that says
 // so, or "".
 func (t target) findServer(file string) (program, in string) {
-	if !t.serves(file) {
+	if !t.takesServer(file) {
 		return "", ""
 	}
 	for _, in := range t.client.MCP.Files(t.folder) {
@@ -44,17 +44,17 @@ func (t target) hasServer(file string) bool {
 	return program != ""
 }
 
-// serve makes the program the agent's MCP server, or removes that if program is "". The client's
+// setServer makes the program the agent's MCP server, or removes that if program is "". The client's
 // own command does it: its file has much else, and it writes that at any time.
-func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed bool, err error) {
+func (t target) setServer(env *cli.Env, file, program string, dryRun bool) (changed bool, err error) {
 	was, _ := t.findServer(file)
-	if was == program || !t.serves(file) {
+	if was == program || !t.takesServer(file) {
 		return false, nil
 	}
 	if dryRun {
 		return true, nil
 	}
-	command, err := process.LookPath(t.known.Command[0], env.Dir, env.ChildEnviron())
+	command, err := process.LookPath(t.block.Command[0], env.Dir, env.ChildEnviron())
 	var runs [][]string
 	if was != "" {
 		runs = append(runs, t.client.MCP.Remove)
@@ -74,14 +74,14 @@ func (t target) serve(env *cli.Env, file, program string, dryRun bool) (changed 
 	return true, nil
 }
 
-// served returns the finding about gt's MCP server, or nil if the agent has none. dir is the folder
+// serverFinding returns the finding about gt's MCP server, or nil if the agent has none. dir is the folder
 // in which the server's program should be.
-func (p source) served(dir string) *finding {
-	program, in := p.of.findServer(p.File)
+func (p source) serverFinding(dir string) *finding {
+	program, in := p.target.findServer(p.File)
 	if program == "" {
 		return nil
 	}
-	f := &finding{Agent: p.of.name, Scope: p.Scope, File: in, Event: mcpEvent, Hook: mcpProgram + " mcp", State: wired}
+	f := &finding{Agent: p.target.name, Scope: p.Scope, File: in, Event: mcpEvent, Hook: mcpProgram + " mcp", State: wired}
 	if program != filepath.Join(dir, mcpProgram) {
 		f.State, f.Detail, f.Fix = otherPath, "the server is in another folder", p.repair()+" --mcp"
 	}

@@ -38,21 +38,21 @@ type prove struct {
 
 // The duties of hooks, named after the programs that they run.
 const (
-	primes  = "gt-prime"
-	touches = "gt-keepalive touch"
-	saves   = "gt-handoff"
-	writes  = "gt-checkpoint write"
-	ends    = "gt-keepalive end"
-	hands   = "gt-handoff by hand" // a command that a person types, not a hook
+	primeDuty = "gt-prime"
+	touchDuty = "gt-keepalive touch"
+	saveDuty  = "gt-handoff"
+	writeDuty = "gt-checkpoint write"
+	endDuty   = "gt-keepalive end"
+	handDuty  = "gt-handoff by hand" // a command that a person types, not a hook
 )
 
 // duties lists the duties, with what a person does to see each one fire.
 var duties = []struct{ program, how string }{
-	{primes, "start %[1]s and say something"},
-	{touches, "start %[1]s and say something"},
-	{saves, "type %[2]s in %[1]s"},
-	{writes, "let %[1]s answer once"},
-	{ends, "leave %[1]s"},
+	{primeDuty, "start %[1]s and say something"},
+	{touchDuty, "start %[1]s and say something"},
+	{saveDuty, "type %[2]s in %[1]s"},
+	{writeDuty, "let %[1]s answer once"},
+	{endDuty, "leave %[1]s"},
 }
 
 // proof is the report on an agent with what shows that its hooks fire.
@@ -60,7 +60,7 @@ type proof struct {
 	report
 	evidence
 	rows []proofRow
-	fire *firing // the result of the run, or nil
+	run  *testRun // the result of the run, or nil
 }
 
 // proofRow is one hook with all its places and events.
@@ -95,26 +95,26 @@ func (c *prove) Run(env *cli.Env) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	left := gather(env)
+	evidenceOf := gatherEvidence(env)
 	say := &printer{env: env}
 	whole := true
 	for i, r := range reports {
 		p := proof{report: r}
-		if e := left[r.name]; e != nil {
+		if e := evidenceOf[r.name]; e != nil {
 			p.evidence = *e
 		}
-		can := len(known.FindClient(r.name).Hooks.ProveFlags) > 0
-		if c.Fire && can && p.wiredSomewhere() && len(p.stops) == 0 { // a blocked hook would never fire
+		isRunnable := len(known.FindClient(r.name).Hooks.ProveFlags) > 0
+		if c.Fire && isRunnable && p.wiredSomewhere() && len(p.hookBlockers) == 0 { // a blocked hook would never fire
 			bar := term.NewProgress(env.Stderr, env.Getenv, "running "+r.name, env.Now)
-			p.fire = runInSandbox(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(reports))) })
+			p.run = runInSandbox(ctx, env, known, r, c.Limit, c.Here, func() { bar.Show(int64(i), int64(len(reports))) })
 			bar.Finish()
 			if ctx.Err() != nil {
 				return cli.Failf(cli.AnswerNo, "interrupted; %s was ended", r.name)
 			}
 		}
-		v := p.fillRows(env, c.Fire, can)
+		v := p.fillRows(env, c.Fire, isRunnable)
 		// An agent that gt cannot be wired into counts only by its name, one that is too old always.
-		whole = whole && (v.Proved || r.unable != "" && r.client.Unable() == "" && len(c.Agent) == 0)
+		whole = whole && (v.Proved || r.whyUnable != "" && r.client.UnableReason() == "" && len(c.Agent) == 0)
 		if c.JSON {
 			for _, row := range p.rows {
 				say.json(row)
@@ -139,9 +139,9 @@ func (r report) wiredSomewhere() bool { return isWiredIn(r.places) }
 // can whether gt can run the agent.
 func (p *proof) fillRows(env *cli.Env, run, can bool) verdict {
 	v := p.verdict(run, can)
-	if p.fire != nil {
-		if v.Version = p.fire.version; p.fire.untested != "" { // what no run shows may have changed
-			v.addReason("%s: it is not known whether gt reads its conversations and its screen", p.fire.untested)
+	if p.run != nil {
+		if v.Version = p.run.version; p.run.untested != "" { // what no run shows may have changed
+			v.addReason("%s: it is not known whether gt reads its conversations and its screen", p.run.untested)
 		}
 	}
 	for i, why := range v.Why {
@@ -153,27 +153,27 @@ func (p *proof) fillRows(env *cli.Env, run, can bool) verdict {
 // verdict is fillRows without the version that ran, and before secrets are redacted.
 func (p *proof) verdict(run, can bool) verdict {
 	v := verdict{Agent: p.name}
-	if p.unable != "" {
-		v.addReason("%s", p.unable)
+	if p.whyUnable != "" {
+		v.addReason("%s", p.whyUnable)
 		return v
 	}
 	p.rows = append(p.hookRows(), p.commandRows()...)
-	if p.settings(&v); !p.wiredSomewhere() {
+	if p.addWiring(&v); !p.wiredSomewhere() {
 		return v
 	}
-	p.obstacles(&v)
+	p.addObstacles(&v)
 	switch {
-	case p.fire != nil && p.fire.fired():
-		return p.ran()
-	case p.fire != nil:
-		p.fire.explain(&v)
-	case run && len(p.stops) > 0: // not run
+	case p.run != nil && p.run.hasFired():
+		return p.runVerdict()
+	case p.run != nil:
+		p.run.explain(&v)
+	case run && len(p.hookBlockers) > 0: // not run
 	default:
 		if run {
 			v.addReason("gt does not know how to run it without a cost")
 		}
-		v.Proved = p.complete() && p.seen()
-		if p.complete() && can && p.duty[primes].at.IsZero() {
+		v.Proved = p.allWork() && p.allSeen()
+		if p.allWork() && can && p.lastSeen[primeDuty].at.IsZero() {
 			v.addStep("gt-hooks prove " + p.name + " --run")
 		}
 	}
@@ -193,18 +193,18 @@ func (v *verdict) addStep(line string) {
 // hookRows returns a row for each duty with a hook: when it was seen, or what to do to see it.
 func (p *proof) hookRows() (rows []proofRow) {
 	for _, d := range duties {
-		row, ok := p.row(d.program)
+		row, ok := p.dutyRow(d.program)
 		if !ok {
 			continue
 		}
-		row.Seen, row.Session = p.duty[d.program].at, p.duty[d.program].session
-		if p.fire != nil {
-			if took, ok := p.fire.took[d.program]; ok {
+		row.Seen, row.Session = p.lastSeen[d.program].at, p.lastSeen[d.program].session
+		if p.run != nil {
+			if took, ok := p.run.firedAfter[d.program]; ok {
 				seconds := float64(took.Round(10*time.Millisecond)) / float64(time.Second)
 				row.Ran = &seconds
 			}
 		}
-		if row.Seen.IsZero() && row.Ran == nil && (finding{State: row.State}).works() {
+		if row.Seen.IsZero() && row.Ran == nil && (finding{State: row.State}).isWorking() {
 			row.Do = fmt.Sprintf(d.how, p.command, p.client.Compact)
 		}
 		rows = append(rows, row)
@@ -214,12 +214,12 @@ func (p *proof) hookRows() (rows []proofRow) {
 
 // commandRows returns a row for gt's command. A hand-over that was not automatic counts as its use.
 func (p *proof) commandRows() (rows []proofRow) {
-	for _, f := range p.all {
+	for _, f := range p.findings {
 		if f.Event != commandEvent {
 			continue
 		}
-		row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State, Seen: p.duty[hands].at, Session: p.duty[hands].session}
-		if row.Seen.IsZero() && f.works() {
+		row := proofRow{Agent: p.name, Hook: f.Hook, State: f.State, Seen: p.lastSeen[handDuty].at, Session: p.lastSeen[handDuty].session}
+		if row.Seen.IsZero() && f.isWorking() {
 			row.Do = fmt.Sprintf("type %s in %s", f.Hook, p.command)
 		}
 		rows = append(rows, row)
@@ -227,30 +227,30 @@ func (p *proof) commandRows() (rows []proofRow) {
 	return rows
 }
 
-// settings adds to the verdict what is wrong with the wiring, and the commands that repair it.
-func (p *proof) settings(v *verdict) {
-	for _, line := range p.details() {
+// addWiring adds to the verdict what is wrong with the wiring, and the commands that repair it.
+func (p *proof) addWiring(v *verdict) {
+	for _, line := range p.problemLines() {
 		v.addReason("%s", line)
 	}
-	if lacks := p.client.Lacks(p.name); lacks != "" {
+	if lacks := p.client.LackingEvents(p.name); lacks != "" {
 		v.addReason("%s", lacks)
 	}
-	for _, f := range p.all {
-		if !f.works() {
+	for _, f := range p.findings {
+		if !f.isWorking() {
 			v.addStep(f.Fix)
 		}
 	}
-	if path := p.unread(); path != "" {
-		v.addStep(p.mend(path))
+	if path := p.unreadableFile(); path != "" {
+		v.addStep(p.repairHint(path))
 	} else if !p.wiredSomewhere() {
 		v.addReason("no hook of gt is wired")
-		v.addStep(p.remedy("install", wiring.User))
+		v.addStep(p.fixCommand("install", wiring.User))
 	}
 }
 
-// obstacles adds to the verdict what stops wired hooks, and the last errors of hooks.
-func (p *proof) obstacles(v *verdict) {
-	for _, s := range p.stops {
+// addObstacles adds to the verdict what stops wired hooks, and the last errors of hooks.
+func (p *proof) addObstacles(v *verdict) {
+	for _, s := range p.hookBlockers {
 		v.addReason("%s", s.Reason)
 		v.addStep(s.Remedy)
 	}
@@ -261,36 +261,36 @@ func (p *proof) obstacles(v *verdict) {
 	}
 	for _, c := range p.complaints[max(0, len(p.complaints)-3):] {
 		// An error from before the last session that gt-prime was seen in no longer counts.
-		if c.at.After(p.duty[primes].at) || c.session == p.duty[primes].session {
+		if c.at.After(p.lastSeen[primeDuty].at) || c.session == p.lastSeen[primeDuty].session {
 			v.addReason("%s at %s: %s", c.program, stamp(c.at), c.what)
 		}
 	}
 }
 
-// ran returns the verdict after a test run in which hooks fired. It ignores the problems of
+// runVerdict returns the verdict after a test run in which hooks fired. It ignores the problems of
 // the settings.
-func (p *proof) ran() verdict {
-	v := verdict{Agent: p.name, Proved: p.complete() && len(p.fire.hookErrors) == 0}
-	for _, wrong := range p.fire.hookErrors {
+func (p *proof) runVerdict() verdict {
+	v := verdict{Agent: p.name, Proved: p.allWork() && len(p.run.hookErrors) == 0}
+	for _, wrong := range p.run.hookErrors {
 		v.addReason("in a test run: %s", wrong)
 	}
 	return v
 }
 
-// seen reports whether every hook fired in some session. Saving fires rarely and the
+// allSeen reports whether every hook fired in some session. Saving fires rarely and the
 // command only if somebody types it, so these are not required.
-func (p *proof) seen() bool {
+func (p *proof) allSeen() bool {
 	return !slices.ContainsFunc(p.rows, func(row proofRow) bool {
-		return row.Seen.IsZero() && row.Hook != saves && row.Hook != typedOf(p.target)
+		return row.Seen.IsZero() && row.Hook != saveDuty && row.Hook != typedOf(p.target)
 	})
 }
 
-// row returns the row of a duty. ok is false if the agent has no such hook.
-func (p *proof) row(program string) (proofRow, bool) {
+// dutyRow returns the row of a duty. ok is false if the agent has no such hook.
+func (p *proof) dutyRow(program string) (proofRow, bool) {
 	row := proofRow{Agent: p.name, Hook: program}
 	if p.client.Shape == wiring.Script {
-		for _, f := range p.all {
-			if f.Event != "" && (row.State == "" || f.works()) {
+		for _, f := range p.findings {
+			if f.Event != "" && (row.State == "" || f.isWorking()) {
 				row.State = f.State
 			}
 		}
@@ -306,13 +306,13 @@ func (p *proof) row(program string) (proofRow, bool) {
 			continue
 		}
 		state := missing
-		for _, f := range p.all {
-			if f.isAbout(w) && (state == missing || f.works()) {
+		for _, f := range p.findings {
+			if f.isAbout(w) && (state == missing || f.isWorking()) {
 				state = f.State
 			}
 		}
 		// of several events, the worst state counts
-		if ok := (finding{State: state}).works(); row.State == missing && w.Event == p.want[first].Event || !ok {
+		if ok := (finding{State: state}).isWorking(); row.State == missing && w.Event == p.want[first].Event || !ok {
 			row.State = state
 		}
 	}
@@ -320,10 +320,10 @@ func (p *proof) row(program string) (proofRow, bool) {
 }
 
 // proof prints an agent's verdict, a row for each of its hooks, and what to do.
-func (p *printer) proof(of proof, v verdict) {
+func (p *printer) proof(result proof, v verdict) {
 	switch {
-	case of.unable != "":
-		p.line("%s: %s", v.Agent, of.unable)
+	case result.whyUnable != "":
+		p.line("%s: %s", v.Agent, result.whyUnable)
 		return
 	case v.Proved:
 		p.line("%s: proved", v.Agent)
@@ -331,7 +331,7 @@ func (p *printer) proof(of proof, v verdict) {
 		p.line("%s: not proved", v.Agent)
 	}
 	rows := [][]string{{"  HOOK", "IS", "LAST SEEN"}}
-	for _, r := range of.rows {
+	for _, r := range result.rows {
 		seen := "never"
 		switch {
 		case r.Do != "":
@@ -343,7 +343,7 @@ func (p *printer) proof(of proof, v verdict) {
 		}
 		rows = append(rows, []string{"  " + r.Hook, r.State, seen})
 	}
-	if of.wiredSomewhere() {
+	if result.wiredSomewhere() {
 		p.table(rows)
 	}
 	for _, why := range v.Why {
@@ -367,28 +367,28 @@ func lastLines(text string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// firing is what came of a test run.
-type firing struct {
-	took       map[string]time.Duration // from the start of the agent until each hook fired
-	output     string                   // the end of the agent's output
-	hookErrors []string                 // the errors of hooks
-	cut        time.Duration            // the limit after which it was stopped; 0 if it ended before
-	version    string                   // the agent's, "" if it is not asked or does not say
-	untested   string                   // in which way gt was not tested with that, or why it is not known, or ""
-	err        error
+// testRun is what came of a test run.
+type testRun struct {
+	firedAfter   map[string]time.Duration // from the start of the agent until each hook fired
+	output       string                   // the end of the agent's output
+	hookErrors   []string                 // the errors of hooks
+	stoppedAfter time.Duration            // the limit after which it was stopped; 0 if it ended before
+	version      string                   // the agent's, "" if it is not asked or does not say
+	untested     string                   // in which way gt was not tested with that, or why it is not known, or ""
+	err          error
 }
 
-func (f *firing) fired() bool { return f.err == nil && f.took[primes] != 0 }
+func (f *testRun) hasFired() bool { return f.err == nil && f.firedAfter[primeDuty] != 0 }
 
 // explain adds to the verdict why no hook was seen to fire in the test run.
-func (f *firing) explain(v *verdict) {
+func (f *testRun) explain(v *verdict) {
 	switch {
 	case f.err != nil:
 		v.addReason("gt could not run it: %v", f.err)
 		return
-	case f.cut > 0:
-		v.addReason("in a test run no hook fired within %v", f.cut)
-		v.addStep("gt-hooks prove " + v.Agent + " --run --limit " + (4 * f.cut).String())
+	case f.stoppedAfter > 0:
+		v.addReason("in a test run no hook fired within %v", f.stoppedAfter)
+		v.addStep("gt-hooks prove " + v.Agent + " --run --limit " + (4 * f.stoppedAfter).String())
 	default:
 		v.addReason("in a test run no hook fired")
 	}
@@ -399,30 +399,30 @@ func (f *firing) explain(v *verdict) {
 
 // runInSandbox runs an agent once in a sandbox without a network, and calls waiting meanwhile. If
 // gt's hooks are only in the settings of a project, it runs the agent in that, which here allows.
-func runInSandbox(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *firing {
-	f := &firing{took: map[string]time.Duration{}}
-	w, err := sandbox.New()
+func runInSandbox(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *testRun {
+	result := &testRun{firedAfter: map[string]time.Duration{}}
+	box, err := sandbox.New()
 	if err != nil {
-		f.err = err
-		return f
+		result.err = err
+		return result
 	}
-	defer w.End()
-	c := table.FindClient(r.name)
-	dir := w.Project
+	defer box.Remove()
+	client := table.FindClient(r.name)
+	dir := box.Project
 	if !slices.ContainsFunc(r.places, func(p source) bool {
 		return p.Scope != wiring.Project && p.Scope != wiring.Local && p.isWired()
 	}) {
 		// A repository may have brought these settings, and other programs with them.
 		if !here {
-			f.err = errors.New("its hooks are in this folder's settings, and other programs of this folder could run too; --here allows that")
-			return f
+			result.err = errors.New("its hooks are in this folder's settings, and other programs of this folder could run too; --here allows that")
+			return result
 		}
 		dir = git.Top(env.Dir)
 	}
-	environ := w.Environ(table.StripRunVars(process.Inherited(env.ChildEnviron())), c.Hooks.ProveEnv)
-	if len(c.Hooks.ProvedVersions) > 0 {
-		version, unknown := w.Version(ctx, c, environ)
-		f.version, f.untested = version, cmp.Or(unknown, c.Untested(version))
+	environ := box.Environ(table.StripRunVars(process.Inherited(env.ChildEnviron())), client.Hooks.ProveEnv)
+	if len(client.Hooks.ProvedVersions) > 0 {
+		version, unknown := box.Version(ctx, client, environ)
+		result.version, result.untested = version, cmp.Or(unknown, client.Untested(version))
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -436,30 +436,30 @@ func runInSandbox(ctx context.Context, env *cli.Env, table *agent.Table, r repor
 			json.Unmarshal(e.Payload, &p)
 			switch {
 			case e.Type == eventlog.SessionStart && p.Topic != "": // without a topic, another hook wrote it
-				f.took[primes] = e.Time.Sub(began)
+				result.firedAfter[primeDuty] = e.Time.Sub(began)
 			case e.Type == eventlog.SessionEnd:
-				f.took[ends] = e.Time.Sub(began)
+				result.firedAfter[endDuty] = e.Time.Sub(began)
 			case e.Type == eventlog.Handoff && p.Kind == session.KindAuto:
-				f.took[saves] = e.Time.Sub(began)
+				result.firedAfter[saveDuty] = e.Time.Sub(began)
 			case e.Type == eventlog.HookError:
-				if said := p.Program + ": " + p.Error; !slices.Contains(f.hookErrors, said) {
-					f.hookErrors = append(f.hookErrors, said)
+				if said := p.Program + ": " + p.Error; !slices.Contains(result.hookErrors, said) {
+					result.hookErrors = append(result.hookErrors, said)
 				}
 			}
 			return true
 		})
-		if sign := keepalive.Read(home.FindOtherHome(place.ScopeOf(getenv), w.Project)); sign != nil && sign.LastCommand != "" {
-			if _, seen := f.took[touches]; !seen {
-				f.took[touches] = sign.Timestamp.Sub(began)
+		if sign := keepalive.Read(home.FindOtherHome(place.ScopeOf(getenv), box.Project)); sign != nil && sign.LastCommand != "" {
+			if _, seen := result.firedAfter[touchDuty]; !seen {
+				result.firedAfter[touchDuty] = sign.Timestamp.Sub(began)
 			}
 		}
-		_, started = f.took[primes]
+		_, started = result.firedAfter[primeDuty]
 		return started
 	}
-	f.output, f.err = sandbox.Run(ctx, dir, environ, slices.Concat(c.Command, c.Hooks.ProveFlags), look)
+	result.output, result.err = sandbox.Run(ctx, dir, environ, slices.Concat(client.Command, client.Hooks.ProveFlags), look)
 	look()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		f.cut = limit
+		result.stoppedAfter = limit
 	}
-	return f
+	return result
 }

@@ -24,19 +24,19 @@ type status struct {
 
 // The states of a hook in one place.
 const (
-	wired      = "wired"
-	wiredTwice = "twice"      // wired more than once in one file
-	otherPath  = "other path" // wired to a binary in another folder
-	unset      = "settings"   // wired, but without what the person's settings say now
-	outdated   = "outdated"   // wired, but not as this version does it
-	noBinary   = "no binary"  // wired to a file that does not exist
-	missing    = "missing"    // not wired, although other hooks of gt are
-	notWired   = "none"       // of a place: it has no hook of gt
-	noFile     = "no file"    // of a place: it does not exist
-	noAccess   = "unreadable" // of a place: it cannot be read
-	refused    = "refused"    // of a place: the client skips it for a value that it does not take
-	notOurs    = "not gt's"   // of a command: somebody else's file has its name
-	unable     = "no hooks"   // of an agent: gt cannot be wired into it
+	wired          = "wired"
+	wiredTwice     = "twice"      // wired more than once in one file
+	otherPath      = "other path" // wired to a binary in another folder
+	settingsDiffer = "settings"   // wired, but without what the person's settings say now
+	outdated       = "outdated"   // wired, but not as this version does it
+	noBinary       = "no binary"  // wired to a file that does not exist
+	missing        = "missing"    // not wired, although other hooks of gt are
+	notWired       = "none"       // of a place: it has no hook of gt
+	noFile         = "no file"    // of a place: it does not exist
+	noAccess       = "unreadable" // of a place: it cannot be read
+	refused        = "refused"    // of a place: the client skips it for a value that it does not take
+	notOurs        = "not gt's"   // of a command: somebody else's file has its name
+	unable         = "no hooks"   // of an agent: gt cannot be wired into it
 )
 
 // finding is a hook of gt in a place, or a place without any.
@@ -54,18 +54,18 @@ type finding struct {
 	Fix     string  `json:"fix,omitempty"`
 }
 
-// works reports whether the hook does its work, even if twice, from another folder or with old settings.
-func (f finding) works() bool {
-	return f.State == wired || f.State == wiredTwice || f.State == otherPath || f.State == unset
+// isWorking reports whether the hook does its work, even if twice, from another folder or with old settings.
+func (f finding) isWorking() bool {
+	return f.State == wired || f.State == wiredTwice || f.State == otherPath || f.State == settingsDiffer
 }
 
 // report is what gt-hooks found out about an agent.
 type report struct {
 	target
-	want   []wiring.Handler // the hooks that this version wires
-	places []source         // the files that can have its hooks
-	all    []finding        // about each hook in each place
-	stops  []wiring.Blocker // what keeps wired hooks from running
+	want         []wiring.Handler // the hooks that this version wires
+	places       []source         // the files that can have its hooks
+	findings     []finding        // about each hook in each place
+	hookBlockers []wiring.Blocker // what keeps wired hooks from running
 }
 
 // Run shows every hook in every place. It succeeds if each hook of each agent works in some
@@ -79,7 +79,7 @@ func (c *status) Run(env *cli.Env) error {
 	switch {
 	case c.JSON:
 		for _, r := range reports {
-			for _, f := range r.all {
+			for _, f := range r.findings {
 				say.json(f)
 			}
 		}
@@ -88,21 +88,21 @@ func (c *status) Run(env *cli.Env) error {
 			if i > 0 {
 				say.line("")
 			}
-			if len(reports) > 1 && r.unable == "" { // otherwise the name stands beside the reason
+			if len(reports) > 1 && r.whyUnable == "" { // otherwise the name stands beside the reason
 				say.line("%s:", r.name)
 			}
-			say.matrix(r)
-			say.deletes(r)
+			say.printPlaces(r)
+			say.printDeletion(r)
 		}
 	default:
 		say.overview(reports)
 		for _, r := range reports {
 			if isWiredIn(r.places) {
-				say.deletes(r)
+				say.printDeletion(r)
 			}
 		}
 	}
-	whole := advise(env, reports)
+	whole := printAdvice(env, reports)
 	tellStopped(env)
 	common, err := git.Common(env.Dir)
 	env.WarnError(err)
@@ -132,12 +132,12 @@ func tellStopped(env *cli.Env) {
 	}
 }
 
-// deletes prints after how many days the client deletes conversations, and whether gt keeps a copy.
-func (p *printer) deletes(r report) {
-	if r.client.Deletes == nil || r.unable != "" {
+// printDeletion prints after how many days the client deletes conversations, and whether gt keeps a copy.
+func (p *printer) printDeletion(r report) {
+	if r.client.DeletesAfter == nil || r.whyUnable != "" {
 		return
 	}
-	days := r.client.Deletes(r.target.agent(p.env, r.places))
+	days := r.client.DeletesAfter(r.target.wiringAgent(p.env, r.places))
 	keeps := "gt-record keeps them"
 	switch {
 	case !r.record:
@@ -155,16 +155,16 @@ func (p *printer) deletes(r report) {
 // hooks of gt.
 func selectTargets(env *cli.Env, all []target, names []string) ([]target, error) {
 	if len(names) > 0 {
-		return pick(all, names)
+		return pickTargets(all, names)
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(t target) bool {
-		return !t.isInstalled(env) && !isWiredIn(survey(env, t))
+		return !t.isInstalled(env) && !isWiredIn(readSources(env, t))
 	}), nil
 }
 
 // inspectAll returns the table of agents, and a report on each of those that selectTargets selects.
 func inspectAll(env *cli.Env, names []string) (known *agent.Table, reports []report, err error) {
-	known, all, err := load(env)
+	known, all, err := loadTargets(env)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -177,7 +177,7 @@ func inspectAll(env *cli.Env, names []string) (known *agent.Table, reports []rep
 		return nil, nil, err
 	}
 	for _, t := range picked {
-		r, err := inspect(env, t, dir)
+		r, err := inspectTarget(env, t, dir)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -186,19 +186,19 @@ func inspectAll(env *cli.Env, names []string) (known *agent.Table, reports []rep
 	return known, reports, nil
 }
 
-// inspect returns the report on an agent. dir is the folder of gt's programs.
-func inspect(env *cli.Env, t target, dir string) (report, error) {
+// inspectTarget returns the report on an agent. dir is the folder of gt's programs.
+func inspectTarget(env *cli.Env, t target, dir string) (report, error) {
 	r := report{target: t}
 	t.askVersion(env)
-	r.places = survey(env, t)
+	r.places = readSources(env, t)
 	// Hooks that are there get findings even if the agent's version is too old for them.
 	if !r.wiredSomewhere() {
-		t.unable = cmp.Or(t.unable, t.client.Unable())
+		t.whyUnable = cmp.Or(t.whyUnable, t.client.UnableReason())
 	}
 	r.target = t
-	if t.unable != "" {
+	if t.whyUnable != "" {
 		r.places = nil
-		r.all = []finding{{Agent: t.name, Scope: wiring.User, State: unable, Detail: t.unable}}
+		r.findings = []finding{{Agent: t.name, Scope: wiring.User, State: unable, Detail: t.whyUnable}}
 		return r, nil
 	}
 	var err error
@@ -206,42 +206,42 @@ func inspect(env *cli.Env, t target, dir string) (report, error) {
 		return r, err
 	}
 	for _, p := range r.places {
-		r.all = append(r.all, findingsOf(env, p, r.want)...)
+		r.findings = append(r.findings, findingsOf(env, p, r.want)...)
 		run := dir
-		if named, _, err := t.shared(env, p.Scope, p.File, dir); err == nil {
+		if named, _, err := t.programDir(env, p.Scope, p.File, dir); err == nil {
 			run = named
 		}
-		for _, f := range []*finding{p.command(run), p.allowed(dir), p.served(dir)} {
+		for _, f := range []*finding{p.commandFinding(run), p.allowFinding(dir), p.serverFinding(dir)} {
 			if f != nil {
-				r.all = append(r.all, *f)
+				r.findings = append(r.findings, *f)
 			}
 		}
 	}
-	r.stops = blockers(env, t, r.places)
-	for i := range r.all { // a command line can contain a key
-		r.all[i].Command, r.all[i].Detail = env.Redact(r.all[i].Command), env.Redact(r.all[i].Detail)
+	r.hookBlockers = blockers(env, t, r.places)
+	for i := range r.findings { // a command line can contain a key
+		r.findings[i].Command, r.findings[i].Detail = env.Redact(r.findings[i].Command), env.Redact(r.findings[i].Detail)
 	}
 	return r, nil
 }
 
-// complete reports whether all hooks of gt work. It is true for an agent that gt cannot be wired into.
-func (r report) complete() bool {
+// allWork reports whether all hooks of gt work. It is true for an agent that gt cannot be wired into.
+func (r report) allWork() bool {
 	for _, w := range r.want {
-		if !slices.ContainsFunc(r.all, func(f finding) bool { return f.isAbout(w) && f.works() }) {
+		if !slices.ContainsFunc(r.findings, func(f finding) bool { return f.isAbout(w) && f.isWorking() }) {
 			return false
 		}
 	}
-	for _, f := range r.all {
+	for _, f := range r.findings {
 		if f.Event == commandEvent && f.State != wired && f.State != notOurs {
 			return false
 		}
 	}
-	return len(r.stops) == 0
+	return len(r.hookBlockers) == 0
 }
 
-// unread returns the first place that cannot be read, or "".
-func (r report) unread() string {
-	for _, f := range r.all {
+// unreadableFile returns the first place that cannot be read, or "".
+func (r report) unreadableFile() string {
+	for _, f := range r.findings {
 		if f.State == noAccess {
 			return f.File
 		}
@@ -249,7 +249,7 @@ func (r report) unread() string {
 	return ""
 }
 
-func (r report) mend(path string) string {
+func (r report) repairHint(path string) string {
 	return fmt.Sprintf("correct '%s'; then gt-hooks status %s says what it lacks", path, r.name)
 }
 
@@ -260,14 +260,14 @@ func (f finding) isAbout(w wiring.Handler) bool { return f.Event == w.Event && f
 func findingsOf(env *cli.Env, p source, want []wiring.Handler) []finding {
 	ours := p.OwnHandlers()
 	if len(ours) == 0 {
-		f := finding{Agent: p.of.name, Scope: p.Scope, File: p.File, State: notWired}
+		f := finding{Agent: p.target.name, Scope: p.Scope, File: p.File, State: notWired}
 		switch {
 		case p.Err != nil:
 			f.State, f.Detail = noAccess, p.Err.Error()
 		case p.Missing:
 			f.State = noFile
 		case p.Refused != nil:
-			f.State, f.Detail = refused, p.Refusal(p.of.name)
+			f.State, f.Detail = refused, p.Refusal(p.target.name)
 		}
 		return []finding{f}
 	}
@@ -280,17 +280,17 @@ func findingsOf(env *cli.Env, p source, want []wiring.Handler) []finding {
 				continue
 			}
 			g := newFinding(h)
-			g.State, g.Detail = p.of.compare(env, h, w)
+			g.State, g.Detail = p.target.compareHandlers(env, h, w)
 			switch {
-			case f.works() && g.works():
+			case f.isWorking() && g.isWorking():
 				f.State, f.Detail = wiredTwice, fmt.Sprintf("in lines %d and %d", f.Line, g.Line)
-			case f.State == missing || g.works():
+			case f.State == missing || g.isWorking():
 				f = g
 			}
 		}
 		all = append(all, f)
 	}
-	tooOld := p.of.client.Unable() != "" // which is told; what else is wrong, nobody can mend
+	tooOld := p.target.client.UnableReason() != "" // which is told; what else is wrong, nobody can mend
 	for _, h := range ours {
 		if !tooOld && !slices.ContainsFunc(want, func(w wiring.Handler) bool { return h.Event == w.Event && h.Binary == w.Binary }) {
 			f := newFinding(h)
@@ -300,7 +300,7 @@ func findingsOf(env *cli.Env, p source, want []wiring.Handler) []finding {
 	}
 	for i := range all {
 		f := &all[i]
-		f.Agent, f.Scope, f.File = p.of.name, p.Scope, p.File
+		f.Agent, f.Scope, f.File = p.target.name, p.Scope, p.File
 		switch {
 		case p.Refused != nil: // blockers say why
 			f.State, f.Detail = refused, ""
@@ -315,53 +315,53 @@ func newFinding(h wiring.Handler) finding {
 	return finding{Event: h.Event, Hook: h.Duty(), Line: h.Line, Command: h.String(), Timeout: h.Timeout}
 }
 
-// compare returns the state of the handler h, which should be like w, and what is wrong with it.
-func (t target) compare(env *cli.Env, h, w wiring.Handler) (state, detail string) {
-	should := t.client.Programs(w)
+// compareHandlers returns the state of the handler h, which should be like w, and what is wrong with it.
+func (t target) compareHandlers(env *cli.Env, h, wanted wiring.Handler) (state, detail string) {
+	programs := t.client.Programs(wanted)
 	var elsewhere string
 	for i, program := range t.client.Programs(h) {
-		file, err := locate(env, program)
+		file, err := locateProgram(env, program)
 		if err != nil {
 			return noBinary, err.Error()
 		}
-		if i < len(should) && !sameFile(file, should[i]) {
+		if i < len(programs) && !sameFile(file, programs[i]) {
 			elsewhere = file
 		}
 	}
 	switch wrong := t.client.UnlikelyLimit(h.Timeout); {
 	case wrong != "":
 		return outdated, wrong
-	case !t.client.SameButSettings(h, w):
+	case !t.client.SameButSettings(h, wanted):
 		return outdated, "not as this version wires it"
-	case !t.client.SameHandler(h, w):
-		return unset, "works, but without your latest settings"
+	case !t.client.SameHandler(h, wanted):
+		return settingsDiffer, "works, but without your latest settings"
 	case elsewhere != "":
 		return otherPath, "runs " + elsewhere
 	}
 	return wired, ""
 }
 
-// locate returns the file of a program as the agent would find it. It does not check a path
+// locateProgram returns the file of a program as the agent would find it. It does not check a path
 // that only a shell can expand.
-func locate(env *cli.Env, program string) (string, error) {
+func locateProgram(env *cli.Env, program string) (string, error) {
 	switch {
 	case strings.ContainsAny(program, "~$`"):
 		return program, nil
 	case strings.Contains(program, "/"):
-		return program, runnable(program)
+		return program, checkRunnable(program)
 	}
 	return onPath(env, program)
 }
 
-// advise prints what to do. whole reports whether all hooks work and have the latest settings.
-func advise(env *cli.Env, reports []report) (whole bool) {
+// printAdvice prints what to do. whole reports whether all hooks work and have the latest settings.
+func printAdvice(env *cli.Env, reports []report) (whole bool) {
 	whole = len(reports) > 0
 	var a advice
 	for _, r := range reports {
-		whole = whole && r.complete() && !slices.ContainsFunc(r.all, func(f finding) bool { return f.State == unset })
-		r.warn(env)
+		whole = whole && r.allWork() && !slices.ContainsFunc(r.findings, func(f finding) bool { return f.State == settingsDiffer })
+		r.warnProblems(env)
 		a.add(r)
-		if lacks := r.client.Lacks(r.name); lacks != "" && r.wiredSomewhere() {
+		if lacks := r.client.LackingEvents(r.name); lacks != "" && r.wiredSomewhere() {
 			env.Hint("%s", lacks)
 		}
 	}
@@ -389,9 +389,9 @@ func advise(env *cli.Env, reports []report) (whole bool) {
 	return whole
 }
 
-// warn prints what is wrong with the hooks. Of those of other programs, it checks only time limits.
-func (r report) warn(env *cli.Env) {
-	for _, line := range r.details() {
+// warnProblems prints what is wrong with the hooks. Of those of other programs, it checks only time limits.
+func (r report) warnProblems(env *cli.Env) {
+	for _, line := range r.problemLines() {
 		env.Warn("%s", line)
 	}
 	for _, p := range r.places {
@@ -401,7 +401,7 @@ func (r report) warn(env *cli.Env) {
 			}
 		}
 	}
-	for _, c := range conflicts(r.stops, r.places) {
+	for _, c := range conflictLines(r.hookBlockers, r.places) {
 		env.Warn("%s", c)
 	}
 }
@@ -413,13 +413,13 @@ type advice struct {
 
 // add adds an agent's repairs. Those that one gt-hooks install can do are joined into one command.
 func (a *advice) add(r report) {
-	for _, f := range r.all {
+	for _, f := range r.findings {
 		a.fix(f.Fix)
 	}
-	user := r.remedy("install", wiring.User)
-	if path := r.unread(); path != "" {
-		a.fix(r.mend(path))
-	} else if slices.Contains(a.fixes, user) || r.unable == "" && !slices.ContainsFunc(r.all, func(f finding) bool { return f.Event != "" }) {
+	user := r.fixCommand("install", wiring.User)
+	if path := r.unreadableFile(); path != "" {
+		a.fix(r.repairHint(path))
+	} else if slices.Contains(a.fixes, user) || r.whyUnable == "" && !slices.ContainsFunc(r.findings, func(f finding) bool { return f.Event != "" }) {
 		a.install = append(a.install, r.name)
 		a.fixes = slices.DeleteFunc(a.fixes, func(line string) bool { return line == user })
 	}
@@ -431,12 +431,12 @@ func (a *advice) fix(line string) {
 	}
 }
 
-// details returns a line for each problem of a hook, with all its events.
-func (r report) details() []string {
+// problemLines returns a line for each problem of a hook, with all its events.
+func (r report) problemLines() []string {
 	type key struct{ scope, hook, detail string }
 	events := map[key][]string{}
 	var order []key
-	for _, f := range r.all {
+	for _, f := range r.findings {
 		if f.Detail == "" || f.State == unable {
 			continue
 		}
@@ -469,8 +469,8 @@ func wiredFile(reports []report, agent string, scopes ...string) string {
 	return ""
 }
 
-// conflicts returns a line for each blocker, and one for each further place in which gt is wired.
-func conflicts(stops []wiring.Blocker, places []source) []string {
+// conflictLines returns a line for each blocker, and one for each further place in which gt is wired.
+func conflictLines(stops []wiring.Blocker, places []source) []string {
 	var all []string
 	for _, s := range stops {
 		if s.Remedy != "" {
@@ -487,7 +487,7 @@ func conflicts(stops []wiring.Blocker, places []source) []string {
 			first = &places[i]
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s is wired twice, in %s and %s: keep one of them, for example with: %s", p.of.name, first.Scope, p.Scope, p.removal()))
+		all = append(all, fmt.Sprintf("%s is wired twice, in %s and %s: keep one of them, for example with: %s", p.target.name, first.Scope, p.Scope, p.removal()))
 	}
 	return all
 }
@@ -499,7 +499,7 @@ func (p *printer) overview(reports []report) {
 		var other []string // the row for an agent that is not wired
 		before := len(rows)
 		for _, at := range r.places {
-			row := []string{r.name, at.Scope, r.state(at), p.place(at.File)}
+			row := []string{r.name, at.Scope, r.placeState(at), p.tildePath(at.File)}
 			switch {
 			case at.isWired() || at.Err != nil:
 				rows = append(rows, row)
@@ -508,7 +508,7 @@ func (p *printer) overview(reports []report) {
 			}
 		}
 		switch {
-		case r.unable != "":
+		case r.whyUnable != "":
 			rows = append(rows, []string{r.name, "", unable, "gt-hooks status " + r.name + " says why"})
 		case len(rows) == before:
 			rows = append(rows, other)
@@ -519,29 +519,29 @@ func (p *printer) overview(reports []report) {
 	}
 }
 
-// state returns how many wanted hooks work in a place, "5 of 6", or the state of the place if it
+// placeState returns how many wanted hooks work in a place, "5 of 6", or the state of the place if it
 // has no hooks, or of the script if the client has one for all.
-func (r report) state(at source) string {
+func (r report) placeState(at source) string {
 	if at.Refused != nil {
 		return refused
 	}
 	working := 0
-	for _, f := range r.all {
+	for _, f := range r.findings {
 		switch {
 		case f.File != at.File:
 		case f.Event == "" || r.client.Shape == wiring.Script:
 			return f.State
-		case f.works() && slices.ContainsFunc(r.want, f.isAbout):
+		case f.isWorking() && slices.ContainsFunc(r.want, f.isAbout):
 			working++
 		}
 	}
 	return fmt.Sprintf("%d of %d", working, len(r.want))
 }
 
-// matrix prints an agent's places, and below them the state of each hook in each place with hooks.
-func (p *printer) matrix(r report) {
-	if r.unable != "" {
-		p.line("%s: %s", r.name, r.unable)
+// printPlaces prints an agent's places, and below them the state of each hook in each place with hooks.
+func (p *printer) printPlaces(r report) {
+	if r.whyUnable != "" {
+		p.line("%s: %s", r.name, r.whyUnable)
 		return
 	}
 	overview := [][]string{{"SCOPE", "HOOKS", "SETTINGS"}}
@@ -550,21 +550,21 @@ func (p *printer) matrix(r report) {
 		hooks = append(hooks, []string{w.Event, w.Duty()})
 	}
 	for _, at := range r.places {
-		overview = append(overview, []string{at.Scope, r.state(at), p.place(at.File)})
+		overview = append(overview, []string{at.Scope, r.placeState(at), p.tildePath(at.File)})
 		if !at.isWired() {
 			continue
 		}
-		for _, f := range r.all {
+		for _, f := range r.findings {
 			if (f.Event == commandEvent || f.Event == allowEvent || f.Event == mcpEvent) && f.Scope == at.Scope {
 				word := f.Hook
 				if f.State != wired {
 					word += " " + f.State
 				}
-				overview = append(overview, []string{at.Scope, word, p.place(f.File)})
+				overview = append(overview, []string{at.Scope, word, p.tildePath(f.File)})
 			}
 		}
 		hooks[0] = append(hooks[0], strings.ToUpper(at.Scope))
-		for _, f := range r.all {
+		for _, f := range r.findings {
 			if i := slices.IndexFunc(r.want, f.isAbout); i >= 0 && f.File == at.File {
 				hooks[i+1] = append(hooks[i+1], f.State)
 			}

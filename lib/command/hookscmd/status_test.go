@@ -62,7 +62,7 @@ func TestJudge(t *testing.T) {
 		text := "{\n\"hooks\": {\n\"SessionStart\":\n[{\"hooks\": [" + c.entries + "]}]}}"
 		file := filepath.Join(dir, "settings.json")
 		testenv.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		place := agent.inspect(wiring.Local, file)
+		place := agent.readSource(wiring.Local, file)
 		if place.Err != nil {
 			t.Fatal(place.Err)
 		}

@@ -17,37 +17,37 @@ import (
 
 type source struct {
 	wiring.Source
-	of target
+	target target
 }
 
 func (p source) isWired() bool { return len(p.OwnHandlers()) > 0 }
 
 func isWiredIn(places []source) bool { return slices.ContainsFunc(places, source.isWired) }
 
-// survey reads all places of an agent, the weakest first: a later one overrides the earlier
+// readSources reads all places of an agent, the weakest first: a later one overrides the earlier
 // ones. Plugins come last.
-func survey(env *cli.Env, t target) []source {
+func readSources(env *cli.Env, t target) []source {
 	var places []source
 	for _, f := range t.files {
 		// In the home folder, the project's settings and the user's are the same file.
 		if !slices.ContainsFunc(places, func(p source) bool { return sameFile(p.File, f.path) }) {
-			places = append(places, t.inspect(f.scope, f.path))
+			places = append(places, t.readSource(f.scope, f.path))
 		}
 	}
 	// Another agent with the client's hooks has only the files that its block names.
 	if t.name == t.client.Name && t.client.Sources != nil {
-		for _, s := range t.client.Sources(t.agent(env, places)) {
+		for _, s := range t.client.Sources(t.wiringAgent(env, places)) {
 			places = append(places, source{s, t})
 		}
 	}
 	return places
 }
 
-func (t target) inspect(scope, file string) source {
+func (t target) readSource(scope, file string) source {
 	return source{t.client.Read(scope, file), t}
 }
 
-func (t target) agent(env *cli.Env, places []source) wiring.Agent {
+func (t target) wiringAgent(env *cli.Env, places []source) wiring.Agent {
 	a := wiring.Agent{Name: t.name, Command: t.command, Folder: t.folder, Project: git.Top(env.Dir)}
 	for _, p := range places {
 		a.Sources = append(a.Sources, p.Source)
@@ -56,7 +56,7 @@ func (t target) agent(env *cli.Env, places []source) wiring.Agent {
 }
 
 func blockers(env *cli.Env, t target, places []source) []wiring.Blocker {
-	return wirings.Blockers(t.client, t.speaks(), t.agent(env, places))
+	return wirings.Blockers(t.client, t.dialectName(), t.wiringAgent(env, places))
 }
 
 type blocked struct {
@@ -65,15 +65,15 @@ type blocked struct {
 
 // Run prints each blocker as reason, tab and remedy. gt-handoff reads only the first line.
 func (c *blocked) Run(env *cli.Env) error {
-	all, err := table(env)
+	all, err := allTargets(env)
 	if err != nil {
 		return err
 	}
-	picked, err := pick(all, []string{c.Agent})
+	picked, err := pickTargets(all, []string{c.Agent})
 	if err != nil {
 		return err
 	}
-	places := survey(env, picked[0])
+	places := readSources(env, picked[0])
 	if !isWiredIn(places) {
 		return nil
 	}
@@ -92,8 +92,8 @@ func (p source) runsProgramIn(env *cli.Env, dir string) bool {
 		return true
 	}
 	for _, h := range p.OwnHandlers() {
-		for _, program := range p.of.client.Programs(h) {
-			if file, err := locate(env, program); err == nil && sameFile(file, filepath.Join(dir, filepath.Base(program))) {
+		for _, program := range p.target.client.Programs(h) {
+			if file, err := locateProgram(env, program); err == nil && sameFile(file, filepath.Join(dir, filepath.Base(program))) {
 				return true
 			}
 		}
@@ -102,17 +102,17 @@ func (p source) runsProgramIn(env *cli.Env, dir string) bool {
 }
 
 func (p source) removal() string {
-	return cmp.Or(p.Removal, p.of.remedy("uninstall", p.Scope))
+	return cmp.Or(p.Removal, p.target.fixCommand("uninstall", p.Scope))
 }
 
 func (p source) repair() string {
-	return cmp.Or(p.Repair, p.of.remedy("install", p.Scope))
+	return cmp.Or(p.Repair, p.target.fixCommand("install", p.Scope))
 }
 
 // onPath returns the file that a program's name means on PATH.
 func onPath(env *cli.Env, name string) (string, error) {
 	for _, dir := range filepath.SplitList(env.Getenv("PATH")) {
-		if file := filepath.Join(dir, name); dir != "" && runnable(file) == nil {
+		if file := filepath.Join(dir, name); dir != "" && checkRunnable(file) == nil {
 			return file, nil
 		}
 	}

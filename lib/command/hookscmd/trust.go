@@ -113,19 +113,19 @@ func townAt(env *cli.Env, dir string) (string, error) {
 	}
 }
 
-// shared lists files that gt shares with other programs of a town.
-var shared = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
+// sharedFiles lists files that gt shares with other programs of a town.
+var sharedFiles = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
 
 // repositoryShows reports whether git shows or tracks any shared file in the town.
 func repositoryShows(root string) (bool, error) {
-	hidden, err := git.Ignored(root, gitWait, shared...)
+	hidden, err := git.Ignored(root, gitWait, sharedFiles...)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
 		return false, nil
 	case errors.Is(err, git.ErrOthers):
 		return true, nil // git cannot be asked, so assume it
 	}
-	return err == nil && len(hidden) < len(shared), err
+	return err == nil && len(hidden) < len(sharedFiles), err
 }
 
 const gitWait = 5 * time.Second // limits a run of git, which may be slow in a huge worktree

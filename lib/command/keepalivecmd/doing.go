@@ -33,7 +33,7 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 	is := func(s activity.Status, why activity.Reason) (activity.State, bool) {
 		after = before
 		after.Status, after.Reason, after.Source, after.Call = s, why, in.Kind(), ""
-		after.Background = in.Kind() == "Stop" && in.Background()
+		after.Background = in.Kind() == "Stop" && in.RunsBackground()
 		after.Login = in.Kind() == "StopFailure" && registry.IsLogin(in.Failure)
 		return after, s != before.Status || why != before.Reason || after.Background != before.Background || after.Login != before.Login
 	}
@@ -49,7 +49,7 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 		switch {
 		case inside && before.Status != activity.NeedsInput:
 			return before, false
-		case before.Status == activity.NeedsInput && noted && before.Call != "" && before.Call != in.Call():
+		case before.Status == activity.NeedsInput && noted && before.Call != "" && before.Call != in.CallDigest():
 			return before, false // another call, which ran in parallel to the one with the question
 		case in.Interrupted && !inside:
 			return is(activity.Idle, activity.Done)
@@ -66,7 +66,7 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 			why = activity.Question
 		}
 		after, ok = is(activity.NeedsInput, why)
-		after.Call = in.Call()
+		after.Call = in.CallDigest()
 		return after, ok || after.Call != before.Call
 	case "Notification":
 		switch kind := registry.Notice(in.Notice); {
@@ -185,7 +185,7 @@ func typedPrompt(env *cli.Env, call *hook.Invocation) string {
 	if call.Input.AgentID != "" || call.Input.Kind() != "UserPromptSubmit" || !byPerson(call.Input.Source) {
 		return ""
 	}
-	prompt := conversation.Words(call.Input.Prompt)
+	prompt := conversation.TypedWords(call.Input.Prompt)
 	// A reader of the conversation tells the texts that clients add by themselves from a person's.
 	isTagged := strings.HasPrefix(prompt, "<")
 	if isRead := !registry.RecordsHooks(call.Agent); isRead && (isTagged || len(prompt) > maxKept) {

@@ -27,7 +27,7 @@ func TestNext(t *testing.T) {
 	stopped := func(in *hook.Input) { in.Interrupted = true }
 	inside := func(in *hook.Input) { in.AgentID = "a1" }
 	asked := func(name string) activity.State {
-		return activity.State{Status: needs, Reason: permission, Call: event("", tool(name)).Call()}
+		return activity.State{Status: needs, Reason: permission, Call: event("", tool(name)).CallDigest()}
 	}
 	is := func(s activity.Status, why activity.Reason) activity.State {
 		return activity.State{Status: s, Reason: why}

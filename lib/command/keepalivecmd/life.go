@@ -38,20 +38,20 @@ type touch struct {
 // creates a missing record, and at the end of a turn it serves a requested hand-over.
 func (t *touch) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, t.Flags)
-	if call.Idle() {
+	if call.IsIdle() {
 		return nil
 	}
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
 		return (&end{Flags: t.Flags}).record(env, call) // a client that drops our arguments calls touch for both events
 	}
-	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Dialect.EndsSilently && call.Headless() && !call.Input.Background() {
+	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Dialect.EndsSilently && call.Headless() && !call.Input.RunsBackground() {
 		return (&end{Flags: t.Flags}).record(env, call)
 	}
 	sign := keepalive.Heartbeat{
 		Timestamp: env.Now().UTC(), State: keepalive.Running, SessionID: call.ID, Awake: process.Awake(),
 	}
 	sign.LastCommand = cmp.Or(t.Command, call.Input.ToolName, call.Input.Kind())
-	call.Warn(call.Tell(t.Flags))
+	call.Warn(call.RecordInput(t.Flags))
 	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
 	var err error
 	prompt := ""
@@ -183,11 +183,11 @@ func shownRequests(env *cli.Env, call *hook.Invocation) ([]string, error) {
 		}
 		path = r.Transcript
 	}
-	real, err := account.StoreGuard{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}.Holds(path)
+	real, err := account.StoreGuard{Getenv: env.Getenv, Projects: []string{call.Home.Dir, call.Dir}}.FindAnyAccount(path)
 	if err != nil {
 		return nil, err
 	}
-	return hook.Conversation(real, request.Kind)
+	return hook.FindOutputLines(real, request.Kind)
 }
 
 const maxMode = 40 // limits the name of a permission mode, in columns
@@ -247,7 +247,7 @@ func (e *end) Validate() error {
 
 func (e *end) Run(env *cli.Env) error {
 	call := hook.NewInvocation(env, e.Flags)
-	if call.Idle() {
+	if call.IsIdle() {
 		return nil
 	}
 	return e.record(env, call)

@@ -25,7 +25,7 @@ It also tracks the processes of sessions, and ends exactly those:
 		Exits: `
 0  done, or the answer is yes; with --hook always
 1  the answer is no: idle, ended, gone, no such session, something is left`,
-		Prepare:  hook.Prepare("touch", "--hook"),
+		Prepare:  hook.DefaultArgs("touch", "--hook"),
 		Grammar:  &grammar{},
 		FastPath: hook.FastPath(func(f hook.Flags) cli.Command { return &touch{Flags: f} }, "touch"),
 	}

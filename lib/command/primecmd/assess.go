@@ -117,7 +117,7 @@ func assess(known *facts) situation {
 	if broke.brokeOff() {
 		unwritten := end.asked.Text != ""
 		if unwritten && (len(end.tail.Requests) > 0 || !s.hasRecalled(broke.ID)) {
-			end.tail = end.tail.Asked(end.asked.Text, end.asked.Time)
+			end.tail = end.tail.WithRequest(end.asked.Text, end.asked.Time)
 		}
 		if s.checkpoint != nil || len(end.tail.Requests) > 0 || len(s.recalled) > 0 {
 			end.atRest = end.atRest && !unwritten

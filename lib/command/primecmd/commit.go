@@ -330,7 +330,7 @@ func (c *commit) clearLeft(owner *session.Record) error {
 		note, err := c.box().Get(left.Note)
 		if err != nil && !errors.Is(err, mail.ErrNotFound) {
 			return err
-		} else if brief.Message(note.Body) != "" {
+		} else if brief.WrittenMessage(note.Body) != "" {
 			left.Note = ""
 		}
 	}

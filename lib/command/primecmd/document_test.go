@@ -18,7 +18,7 @@ func TestDocumentFits(t *testing.T) {
 		{title: "Role", body: strings.Repeat("one endless line ", 3000), fullCommand: "`cat role`"},
 	}
 	for limit := 600; limit < 40_000; limit += 97 {
-		size := contract.Units
+		size := contract.UTF16Units
 		if limit%2 == 0 {
 			size = (&contract.Dialect{CountsBytes: true}).Size // Codex counts bytes
 		}
@@ -38,7 +38,7 @@ func TestDocumentFits(t *testing.T) {
 			t.Fatal("an empty section has a heading")
 		}
 	}
-	if whole := document(1<<20, contract.Units, sections); strings.Contains(whole, "left out") {
+	if whole := document(1<<20, contract.UTF16Units, sections); strings.Contains(whole, "left out") {
 		t.Fatal("something was left out where there was room")
 	}
 }
@@ -48,7 +48,7 @@ func TestFitCountsWhatIsLeftOut(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&b, "line %d\n", i)
 	}
-	text := fitSection(section{body: strings.TrimSpace(b.String()), fullCommand: "`all`"}, 200, contract.Units)
+	text := fitSection(section{body: strings.TrimSpace(b.String()), fullCommand: "`all`"}, 200, contract.UTF16Units)
 	kept := strings.Count(text, "line ")
 	if want := fmt.Sprintf("[%d more lines are left out: `all` prints all]\n", 50-kept); !strings.HasSuffix(text, want) {
 		t.Fatalf("want the end %q:\n%s", want, text)
@@ -59,7 +59,7 @@ func TestFitCountsWhatIsLeftOut(t *testing.T) {
 func TestFitEndsWithWords(t *testing.T) {
 	body := strings.Repeat("### Heading\none line of words\n\n", 9)
 	for room := 80; room < len(body); room++ {
-		kept, _, _ := strings.Cut(fitSection(section{body: body, end: "END\n"}, room, contract.Units), "END\n")
+		kept, _, _ := strings.Cut(fitSection(section{body: body, end: "END\n"}, room, contract.UTF16Units), "END\n")
 		if kept != "" && !strings.HasSuffix(kept, "words\n") && !strings.HasPrefix(kept, "[") {
 			t.Fatalf("room for %d:\n%s", room, kept)
 		}
@@ -81,8 +81,8 @@ func TestDocumentOfManySections(t *testing.T) {
 				fullCommand: fmt.Sprintf("`gt-mail read %d.`", i),
 			})
 		}
-		text := document(10_000, contract.Units, sections)
-		if n := contract.Units(text); n > 10_000 || n < 3000 && many > 3 {
+		text := document(10_000, contract.UTF16Units, sections)
+		if n := contract.UTF16Units(text); n > 10_000 || n < 3000 && many > 3 {
 			t.Errorf("%d: %d units", many, n)
 		}
 		if !strings.HasPrefix(text, "# Banner\n\nwho\n\n## What to do now\n\nGo on.\n") || strings.Count(text, "a line of the note") != 100 {
@@ -109,11 +109,11 @@ func FuzzDocument(f *testing.F) {
 		for range many {
 			sections = append(sections, section{title: first, body: body, fullCommand: "`cat`"})
 		}
-		text := document(limit, contract.Units, sections)
-		if n := contract.Units(text); n > max(limit, 0) {
+		text := document(limit, contract.UTF16Units, sections)
+		if n := contract.UTF16Units(text); n > max(limit, 0) {
 			t.Fatalf("%d units of %d", n, limit)
 		}
-		if text != document(limit, contract.Units, sections) {
+		if text != document(limit, contract.UTF16Units, sections) {
 			t.Fatal("not the same again")
 		}
 	})
@@ -122,12 +122,12 @@ func FuzzDocument(f *testing.F) {
 // A text that fits exactly is not cut.
 func TestDocumentAtItsLimit(t *testing.T) {
 	sections := []section{{body: "banner"}, {title: "Note", body: strings.Repeat("line\n", 200), fullCommand: "`all`"}}
-	whole := document(1<<20, contract.Units, sections)
-	n := contract.Units(whole)
-	if got := document(n, contract.Units, sections); got != whole {
+	whole := document(1<<20, contract.UTF16Units, sections)
+	n := contract.UTF16Units(whole)
+	if got := document(n, contract.UTF16Units, sections); got != whole {
 		t.Error("cut where it fits")
 	}
-	if got := document(n-1, contract.Units, sections); !strings.HasSuffix(got, "more lines are left out: `all` prints all]\n") {
+	if got := document(n-1, contract.UTF16Units, sections); !strings.HasSuffix(got, "more lines are left out: `all` prints all]\n") {
 		t.Errorf("%s", got[len(got)-80:])
 	}
 }
@@ -141,8 +141,8 @@ func TestDocumentKeepsFrames(t *testing.T) {
 		section{title: "One line", fullCommand: "`gt-mail read y`"}.frame("max", strings.Repeat("word ", 2000)),
 	}
 	for limit := 100; limit < 20_000; limit += 83 {
-		text := document(limit, contract.Units, sections)
-		if n := contract.Units(text); n > limit {
+		text := document(limit, contract.UTF16Units, sections)
+		if n := contract.UTF16Units(text); n > limit {
 			t.Fatalf("limit %d: %d units", limit, n)
 		}
 		begins, ends, told := 0, 0, false

@@ -344,7 +344,7 @@ func (s *start) unwritten(r *session.Record, tail summary.Summary) thread.Quote 
 			continue
 		}
 		for _, known := range tail.Requests {
-			text := pasted.Shorten(conversation.Words(known.Text))
+			text := pasted.Shorten(conversation.TypedWords(known.Text))
 			if !known.Time.Before(q.Time) || text == q.Text || len(text) > maxCompared && strings.HasPrefix(q.Text, text[:maxCompared]) {
 				return thread.Quote{}
 			}
@@ -387,7 +387,7 @@ func (s *start) tail(parent *session.Record) (summary.Summary, error) {
 		return summary.Summary{}, atomicfile.Error("read", parent.Transcript, err)
 	}
 	f := conversation.File{Client: client, Path: parent.Transcript, ID: parent.ID}
-	stored, current, err := tail.NewFile(s.call.Home, parent).Stored(f, s.env.Redact)
+	stored, current, err := tail.NewFile(s.call.Home, parent).ReadStored(f, s.env.Redact)
 	if err == nil && current {
 		return stored, nil
 	}
@@ -442,7 +442,7 @@ func (s *start) findLostContext(told situation) *lostContext {
 	default:
 		return nil
 	}
-	less.session, _, err = kept.Stored(f, s.env.Redact)
+	less.session, _, err = kept.ReadStored(f, s.env.Redact)
 	s.warn(err)
 	less.thread = s.threadOf(r)
 	return less

@@ -34,7 +34,7 @@ hook. Typed by hand, it shows what a session that starts here would be told:
   gt-handoff --print | ssh box gt-prime --handoff -
                                         a hand-over to another machine`,
 		Exits:    `0  the text was printed; with --hook always`,
-		Prepare:  hook.Prepare("--hook"),
+		Prepare:  hook.DefaultArgs("--hook"),
 		Grammar:  &grammar{},
 		FastPath: hook.FastPath(func(f hook.Flags) cli.Command { return &grammar{Client: f} }),
 	}
@@ -74,7 +74,7 @@ func (g *grammar) Run(env *cli.Env) error {
 		return g.tellNote(env, call)
 	case g.NewChain:
 		return g.newChain(env, call)
-	case call.Idle():
+	case call.IsIdle():
 		return g.excuse(env, call)
 	case g.Client.Hook && !deliversText(call):
 		return call.End(repeatStart(env, call))

@@ -312,11 +312,11 @@ func (p *page) messages() []section {
 		return p.noteSections()
 	}
 	n := p.handover.note
-	if n == nil || brief.Message(n.Body) == "" {
+	if n == nil || brief.WrittenMessage(n.Body) == "" {
 		return nil
 	}
 	note := *n
-	note.Body, note.Type = brief.Message(n.Body), mail.Plain
+	note.Body, note.Type = brief.WrittenMessage(n.Body), mail.Plain
 	return []section{p.noteSection("The note", note)}
 }
 
@@ -514,7 +514,7 @@ func (p *page) afterCrash() []section {
 			title:       title,
 			fullCommand: p.gt("seance show " + string(p.crashed.ID)),
 		}.frame("the previous session", p.words(brief.Brief{
-			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, Asking: p.asking,
+			Session: p.tail, Commits: p.commits, Thread: p.withoutNotes(), PromptsElsewhere: true, AwaitsPermission: p.asking,
 			RequestElsewhere: len(notes) > 0,
 		}.Clean(p.env.Redact).Text())))
 	} else {
@@ -851,8 +851,8 @@ func (p *page) noteSection(title string, n mail.Note) section {
 // from the thread, and after a crash so is the rest of it.
 func (p *page) notePart(n mail.Note) string {
 	switch {
-	case p.tellsTask() && n.Session == string(p.crashed.ID) && brief.Message(n.Body) != "":
-		return brief.Message(n.Body) // what it did later is told as well
+	case p.tellsTask() && n.Session == string(p.crashed.ID) && brief.WrittenMessage(n.Body) != "":
+		return brief.WrittenMessage(n.Body) // what it did later is told as well
 	case p.thread == nil || n.Type != mail.Handoff || n.Chain != string(p.thread.ChainID):
 		return n.Body
 	case p.crashed != nil:

@@ -30,7 +30,7 @@ func unknownAgents(env *cli.Env, t town.Town, c *config.Config) (problems []temp
 	table, err := agent.Load(place.Config(env.Getenv), t)
 	env.WarnError(err)
 	for _, one := range c.Templates {
-		if !table.Known(one.Provider) {
+		if !table.HasClient(one.Provider) {
 			err := fmt.Errorf("no agent is called '%.80s' (gt-hooks status lists them)", one.Provider)
 			problems = append(problems, template.Problem{File: c.File, Line: one.ProviderLine, Key: "agent.provider", Err: err})
 		}

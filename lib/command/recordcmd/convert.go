@@ -79,17 +79,17 @@ func (c *convert) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if settled.Len == 0 {
+	if settled.MaxEntries == 0 {
 		return cli.Failf(cli.AnswerNo, "nothing was said in '%s'", id)
 	}
 	to := &conversation.Copy{
-		ID: w.NewID(env.Now()), From: i.Agent, CWD: dir, Branch: head.Branch, Title: i.Title, Now: env.Now(), Settled: settled,
+		ID: w.NewID(env.Now()), FromClient: i.Agent, CWD: dir, Branch: head.Branch, Title: i.Title, Now: env.Now(), Settled: settled,
 	}
 	own, err := account.FindCurrent(c.To, env.Getenv)
 	if err != nil {
 		return err
 	}
-	path, err := w.Place(own, to)
+	path, err := w.TranscriptPath(own, to)
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []c
 		}))
 	}
 	if len(own) > 0 {
-		found = append(found, conversation.Join(own).File)
+		found = append(found, conversation.JoinFiles(own).File)
 	}
 	return found, err
 }

@@ -46,8 +46,8 @@ func (c *list) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.Agent != "" && !slices.ContainsFunc(all, func(i record.Info) bool { return i.Agent == c.Agent }) && !agent.Builtin().Known(c.Agent) {
-		return agent.Builtin().Unknown(c.Agent)
+	if c.Agent != "" && !slices.ContainsFunc(all, func(i record.Info) bool { return i.Agent == c.Agent }) && !agent.Builtin().HasClient(c.Agent) {
+		return agent.Builtin().UnknownError(c.Agent)
 	}
 	// A short id must be unique among all records, not only among those listed.
 	number, shorten := len(all), short(all)

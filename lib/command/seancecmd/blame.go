@@ -327,14 +327,14 @@ func (b *blamer) findWriter(l git.BlamedLine, before, after string, limit time.T
 		if ch.other != other {
 			continue
 		}
-		n := ch.Adds(line)
+		n := ch.NetAdds(line)
 		switch {
 		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after) || l.Commit != "" && b.confirms(l, ch.Change)):
 			written = cmp.Or(written, ch.Change)
 		case other:
 		case n == 0 && !weak && b.isPartReplaced(l, i):
 			written = cmp.Or(written, ch.Change)
-		case n < 0 && !weak, n == 0 && ch.Whole:
+		case n < 0 && !weak, n == 0 && ch.IsWholeFile:
 			written = nil
 		}
 	}
@@ -365,7 +365,7 @@ func (b *blamer) isPartReplaced(l git.BlamedLine, edit int) bool {
 	}
 	for i := edit - 1; i >= 0 && len(former) > 0; i-- {
 		for _, text := range former {
-			if changes[i].Adds(text) > 0 || take(i, text) {
+			if changes[i].NetAdds(text) > 0 || take(i, text) {
 				return true
 			}
 		}
@@ -443,10 +443,10 @@ func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 	lines := b.linesOf(l)
 	if _, known := lines.whole[ch]; !known {
 		lines.replaced[ch] = slices.ContainsFunc(ch.Old, func(line string) bool {
-			return lines.removed[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) < 0
+			return lines.removed[edits.Normalize(line)] && !edits.IsWeak(line) && ch.NetAdds(line) < 0
 		})
 		lines.whole[ch] = !slices.ContainsFunc(ch.New, func(line string) bool {
-			return !lines.added[edits.Normalize(line)] && !edits.IsWeak(line) && ch.Adds(line) > 0
+			return !lines.added[edits.Normalize(line)] && !edits.IsWeak(line) && ch.NetAdds(line) > 0
 		})
 	}
 	return lines.replaced[ch] || lines.whole[ch] && lines.added[edits.Normalize(l.Text)] || slices.ContainsFunc(b.formerLines(l, ch, l.Text), func(before string) bool {

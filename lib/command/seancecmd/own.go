@@ -25,9 +25,9 @@ func newStoreGuardWith(env *cli.Env, table func() *agent.Table) account.StoreGua
 	return account.StoreGuard{
 		Getenv:   env.Getenv,
 		Projects: []string{git.Top(env.Dir)},
-		Known: func(client string) account.Known {
+		Known: func(client string) account.TableAccounts {
 			c := table().FindClient(client)
-			return account.Known{Accounts: c.Listed(env.Getenv("HOME")), Variable: c.StoreEnv, Store: c.Store}
+			return account.TableAccounts{Accounts: c.ListedAccounts(env.Getenv("HOME")), Variable: c.StoreEnv, Store: c.Store}
 		},
 	}
 }
@@ -50,12 +50,12 @@ func clientName(s *catalog.Session) string { return cmp.Or(s.Agent, contract.Def
 // the person's environment.
 func accountOf(guard account.StoreGuard, client agent.Client, s *catalog.Session) (string, error) {
 	switch {
-	case s.Store != "" && client.Account(guard.Getenv, s.Store) == "":
+	case s.Store != "" && client.AccountChange(guard.Getenv, s.Store) == "":
 		return s.Store, nil
 	case s.Store != "":
-		return s.Store, storesOf(guard, s).Account(clientName(s), s.Store)
+		return s.Store, storesOf(guard, s).CheckAccount(clientName(s), s.Store)
 	}
-	store, _, err := storesOf(guard, s).File(clientName(s), s.Transcript)
+	store, _, err := storesOf(guard, s).FindAccount(clientName(s), s.Transcript)
 	if err != nil && !pathExists(s.Transcript) {
 		return "", nil
 	}

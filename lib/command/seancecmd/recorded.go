@@ -52,11 +52,11 @@ func (c *talk) copyPredecessor(env *cli.Env, all *agent.Table, guard account.Sto
 	if err != nil {
 		return nil, nil, err
 	}
-	if settled.Len == 0 {
+	if settled.MaxEntries == 0 {
 		return nil, nil, cli.Failf(cli.AnswerNo, "nothing was said in session %s", s.ID)
 	}
 	id := w.NewID(env.Now())
-	copied := &conversation.Copy{ID: id, From: s.Agent, CWD: s.CWD, Branch: s.Branch, Title: s.Title, Now: env.Now(), Settled: settled}
+	copied := &conversation.Copy{ID: id, FromClient: s.Agent, CWD: s.CWD, Branch: s.Branch, Title: s.Title, Now: env.Now(), Settled: settled}
 	path, store, err := inScratch(env, client, w, copied, scratch)
 	if err == nil {
 		err = atomicfile.Stream(path, func(out io.Writer) error { return w.Write(out, copied) })
@@ -103,7 +103,7 @@ func inScratch(env *cli.Env, client agent.Client, w conversation.Writer, copied 
 		return env.Getenv(name)
 	})
 	if err == nil {
-		path, err = w.Place(own, copied)
+		path, err = w.TranscriptPath(own, copied)
 	}
 	if err != nil {
 		return "", "", err
@@ -124,7 +124,7 @@ func answering(env *cli.Env, all *agent.Table, s *catalog.Session) (agent.Client
 	var could []string
 	for _, name := range names {
 		w, client := writers.FindWriter(name), all.FindClient(name)
-		if w == nil || !client.OfFile() {
+		if w == nil || !client.CanAskFile() {
 			continue
 		}
 		if _, err := process.LookPath(client.Command[0], env.Dir, env.ChildEnviron()); err == nil {

@@ -107,14 +107,14 @@ func resumeFolder(guard account.StoreGuard, s *catalog.Session) (dir, named stri
 		if s.IsForeign() || !filepath.IsAbs(path) {
 			continue
 		}
-		real, failed := guard.Folder(path)
+		real, failed := guard.CheckWorkFolder(path)
 		var foreign *account.ForeignError
 		switch {
 		case failed == nil:
 			return real, "", nil
 		case !errors.As(failed, &foreign):
 			named = cmp.Or(named, path)
-		case !foreign.Kernel() && namesFolder(s, path):
+		case !foreign.IsKernelPath() && namesFolder(s, path):
 			return path, "", nil
 		case err == nil:
 			err = foreign
@@ -130,7 +130,7 @@ func namesFolder(s *catalog.Session, dir string) bool {
 		return false
 	}
 	facts, err := r.Metadata(s.File)
-	return err == nil && (facts.CWD == dir || facts.Moved == dir)
+	return err == nil && (facts.CWD == dir || facts.MovedTo == dir)
 }
 
 func (g continuation) impossible(s *catalog.Session, fork bool) error {

@@ -133,10 +133,10 @@ func (c *selection) checkAgentName(env *cli.Env, all catalog.Catalog, f catalog.
 		return nil
 	}
 	known, err := agent.Load(place.Config(env.Getenv), town.Find(env.Getenv, env.Dir))
-	if err != nil || known.Known(f.Agent) {
+	if err != nil || known.HasClient(f.Agent) {
 		return nil
 	}
-	return known.Unknown(f.Agent)
+	return known.UnknownError(f.Agent)
 }
 
 // selectNewest returns the newest matching sessions, or those that were active last. limit is how

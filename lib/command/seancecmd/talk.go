@@ -106,7 +106,7 @@ func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (p *ask.Predecessor
 	}
 	path := s.File.Path
 	if path == "" && pathExists(s.Transcript) {
-		if _, path, err = guard.File(client.Name, s.Transcript); err != nil {
+		if _, path, err = guard.FindAccount(client.Name, s.Transcript); err != nil {
 			return nil, nil, foreignStoreError(env, s, err)
 		}
 	}

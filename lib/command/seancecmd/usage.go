@@ -314,7 +314,7 @@ type counter struct {
 	guard  account.StoreGuard
 	tally  conversation.UsageTally
 	counts map[session.ID]counted
-	ahead  map[session.ID]conversation.Spent
+	ahead  map[session.ID]conversation.TokenRecords
 
 	lost   conversation.ReadErrors // foreign ones
 	failed []error
@@ -333,15 +333,15 @@ const readAhead = 512 // how many sessions are read at once
 
 // readAhead reads what the sessions spent, on all processors.
 func (n *counter) readAhead(sessions []*catalog.Session) {
-	found := make([]conversation.Spent, len(sessions))
+	found := make([]conversation.TokenRecords, len(sessions))
 	cli.Parallel(cli.Numbers(len(sessions)), func(i int) {
 		if f := sessions[i].File; f.Path != "" && scan.ReaderOf(f.Client) != nil {
-			if spent, err := conversation.ReadSpent(scan.ReaderOf(f.Client), f); err == nil { // else count reads it again and has the error
+			if spent, err := conversation.ReadTokens(scan.ReaderOf(f.Client), f); err == nil { // else count reads it again and has the error
 				found[i] = spent
 			}
 		}
 	})
-	n.ahead = make(map[session.ID]conversation.Spent, len(sessions))
+	n.ahead = make(map[session.ID]conversation.TokenRecords, len(sessions))
 	for i, s := range sessions {
 		n.ahead[s.ID] = found[i]
 	}
@@ -375,12 +375,12 @@ func (n *counter) countSession(s *catalog.Session) ([]conversation.HourUsage, bo
 	}
 	spent := n.ahead[s.ID]
 	if spent == nil {
-		if spent, err = conversation.ReadSpent(scan.ReaderOf(file.Client), file); err != nil {
+		if spent, err = conversation.ReadTokens(scan.ReaderOf(file.Client), file); err != nil {
 			n.failed = append(n.failed, err)
 			return nil, false
 		}
 	}
-	used := n.tally.AddSpent(spent, conversation.Lineage{ID: s.ID, Began: s.StartedAt, Ancestors: ancestors})
+	used := n.tally.AddTokens(spent, conversation.Lineage{ID: s.ID, Began: s.StartedAt, Ancestors: ancestors})
 	if err := scan.CheckRead(s.ID, file); err != nil {
 		n.failed = append(n.failed, err)
 	}

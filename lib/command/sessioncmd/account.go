@@ -46,9 +46,9 @@ func accountFolder(env *cli.Env, guard account.StoreGuard, client agent.Client, 
 		dirs = append(dirs, p.Dir)
 	}
 	var found, short, all []string
-	for _, dir := range append(dirs, client.Listed(env.Getenv("HOME"))...) {
+	for _, dir := range append(dirs, client.ListedAccounts(env.Getenv("HOME"))...) {
 		base := filepath.Base(dir)
-		if real, err := findFolder(env, dir); err != nil || slices.Contains(all, real) || guard.Account(client.Name, real) != nil {
+		if real, err := findFolder(env, dir); err != nil || slices.Contains(all, real) || guard.CheckAccount(client.Name, real) != nil {
 			continue
 		} else if dir = real; name == base || name == strings.TrimPrefix(base, ".") || name == usualAccount && len(all) == 0 {
 			found = append(found, dir)
@@ -71,7 +71,7 @@ func accountFolder(env *cli.Env, guard account.StoreGuard, client agent.Client, 
 		if missing != nil {
 			return "", missing
 		}
-		refused := guard.Account(client.Name, dir)
+		refused := guard.CheckAccount(client.Name, dir)
 		if refused == nil {
 			return dir, nil
 		}
@@ -85,13 +85,13 @@ func accountFolder(env *cli.Env, guard account.StoreGuard, client agent.Client, 
 
 // accountGuard returns the guard of the person's account folders, which include the instance's.
 func accountGuard(at scope, in *instance.Instance) account.StoreGuard {
-	return account.StoreGuard{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.Known {
+	return account.StoreGuard{Getenv: at.Env.Getenv, Projects: []string{git.Top(in.Path)}, Known: func(name string) account.TableAccounts {
 		c := at.Table().FindClient(name)
-		listed := c.Listed(at.Env.Getenv("HOME"))
+		listed := c.ListedAccounts(at.Env.Getenv("HOME"))
 		if in.Account != "" {
 			listed = append(listed, in.Account)
 		}
-		return account.Known{Accounts: listed, Variable: c.StoreEnv, Store: c.Store}
+		return account.TableAccounts{Accounts: listed, Variable: c.StoreEnv, Store: c.Store}
 	}}
 }
 
@@ -114,7 +114,7 @@ func planAccountMove(at scope, m fleet.Member, to string) (c accountMove, err er
 	if err != nil {
 		return c, err
 	}
-	store, _, err := accountGuard(at, m.Instance).File(f.Client, f.Path)
+	store, _, err := accountGuard(at, m.Instance).FindAccount(f.Client, f.Path)
 	if err != nil {
 		return c, cli.Fail(cli.AnswerNo, err)
 	}
@@ -242,7 +242,7 @@ func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, 
 		}
 		return m.NoteTranscript(filepath.Join(dir, move.files[len(move.files)-1]))
 	}
-	if held.Account = dir; client.Account(at.Env.Getenv, dir) == "" { // it keeps files beside its usual folder
+	if held.Account = dir; client.AccountChange(at.Env.Getenv, dir) == "" { // it keeps files beside its usual folder
 		held.Account = ""
 	}
 	b, err := r.StartHeld(held, true)

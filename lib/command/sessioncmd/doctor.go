@@ -346,7 +346,7 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 		}
 		return e.env.Getenv(key)
 	}
-	how, a, known, err := wirings.Sources(client, getenv, git.Top(m.Path))
+	how, a, known, err := wirings.AgentSources(client, getenv, git.Top(m.Path))
 	switch install := "gt-hooks install " + m.Agent; {
 	case err != nil || !known:
 		return nil
@@ -357,7 +357,7 @@ func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Bl
 		}
 		return []wiring.Blocker{{Reason: "gt's hooks are not in " + file, Remedy: install}}
 	}
-	wirings.Fit(&how, client, process.Inherited(e.env.ChildEnviron()))
+	wirings.FitVersion(&how, client, process.Inherited(e.env.ChildEnviron()))
 	all := wirings.Blockers(how, client.Dialect, a)
 	for i := range all {
 		all[i].Remedy = cmp.Or(all[i].Remedy, "gt-hooks status "+m.Agent+" shows it")
@@ -407,7 +407,7 @@ func (e *examination) examineTemplates() {
 		command := t.Command
 		switch {
 		case len(command) > 0:
-		case !e.scope.Table().Known(t.Provider):
+		case !e.scope.Table().HasClient(t.Provider):
 			e.addFinding(missingProgram, "", fmt.Sprintf("the template %s (%s) cannot start: no agent is called '%s'", t.Name, at, t.Provider), "gt-hooks status lists the agents; correct provider there")
 			continue
 		default:
@@ -491,7 +491,7 @@ func (e *examination) examineVersions(at []roster.Listed) {
 	if err != nil {
 		return
 	}
-	defer w.End()
+	defer w.Remove()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	what := make([]string, len(all))

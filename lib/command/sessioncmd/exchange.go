@@ -163,7 +163,7 @@ func (c *imports) Run(env *cli.Env, at scope) error {
 		return err
 	}
 	for _, in := range added {
-		if !at.Table().Known(in.Agent) {
+		if !at.Table().HasClient(in.Agent) {
 			env.Warn("%s: no agent is called '%s' (a block of agents.toml makes one known)", in.Name, in.Agent)
 		}
 		said := "imported"
@@ -324,7 +324,7 @@ func parseAgent(at scope, f fields) (*instance.Instance, error) {
 		}
 	}
 	err = errors.Join(err, tmux.CheckStyle(in.Theme), readWrapper(at.Env, f, in))
-	if in.Account != "" && at.Table().Known(in.Agent) && at.Table().FindClient(in.Agent).StoreEnv == "" {
+	if in.Account != "" && at.Table().HasClient(in.Agent) && at.Table().FindClient(in.Agent).StoreEnv == "" {
 		err = errors.Join(err, fmt.Errorf("nothing is known of the accounts of %s", in.Agent))
 	}
 	if in.Role != "" && !isInRoleFolder(at.Env, in) {
@@ -461,7 +461,7 @@ func newAdopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance,
 	in.Path = filepath.Clean(in.Path)
 	args, err := p.Args()
 	if err == nil {
-		in.Args = a.Client.Kept(args)
+		in.Args = a.Client.ChosenArgs(args)
 	}
 	l := launcher.FindLauncher(at.Table(), a.Client, p, a.Pane)
 	switch {

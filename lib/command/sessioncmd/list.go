@@ -139,8 +139,8 @@ func (c *list) Run(env *cli.Env) error {
 	rows := found.rows
 	// Another town's table may know the agent; in that case it has instances there.
 	if len(rows) == 0 && c.Agent != "" {
-		if known := all[0].Table(); !known.Known(c.Agent) {
-			return known.Unknown(c.Agent)
+		if known := all[0].Table(); !known.HasClient(c.Agent) {
+			return known.UnknownError(c.Agent)
 		}
 	}
 	switch {

@@ -85,7 +85,7 @@ type notifySilent struct{}
 // Run runs the person's command for each silent agent of all scopes, once for each silence.
 func (notifySilent) Run(env *cli.Env) error {
 	own := agent.LoadPreferences(place.Config(env.Getenv), env.WarnError).Notify
-	if !own.Wants(activity.Silent) {
+	if !own.RunsFor(activity.Silent) {
 		return nil
 	}
 	scopes, err := roster.ChosenScopes(env, "", true)

@@ -55,8 +55,8 @@ func (c *newOne) buildInstance(at scope) (*instance.Instance, agent.Client, erro
 	client, _, err := at.Table().ClientForRole(string(id.Role), id.Rig)
 	at.Env.WarnError(err)
 	if c.Agent != "" {
-		if !at.Table().Known(c.Agent) {
-			return nil, client, at.Table().Unknown(c.Agent)
+		if !at.Table().HasClient(c.Agent) {
+			return nil, client, at.Table().UnknownError(c.Agent)
 		}
 		client = at.Table().FindClient(c.Agent)
 	}

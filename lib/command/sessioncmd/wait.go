@@ -184,7 +184,7 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	case path == "":
 		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)
 	}
-	_, real, err := accountGuard(at, m.Instance).File(name, path)
+	_, real, err := accountGuard(at, m.Instance).FindAccount(name, path)
 	if err != nil {
 		return nil, conversation.File{}, cli.Fail(cli.AnswerNo, err)
 	}

@@ -202,7 +202,7 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 		r := &m.rows[i]
 		switch since, ok := before[r.key]; {
 		case ok && since.Equal(r.Since):
-		case r.silent() && m.notified.Wants(activity.Silent):
+		case r.silent() && m.notified.RunsFor(activity.Silent):
 			c := command{env: m.env, words: []string{"gt-session", "notify", "silent"}, dir: m.env.Dir, environ: m.env.Environ, within: commandTime}
 			told = func() tea.Msg { c.run(); return nil }
 		case r.silent(), r.Status == status.Waiting && !m.tells(r):

@@ -21,22 +21,22 @@ import (
 // Brief holds the facts of a hand-over. Text puts the most important ones first, because
 // a client may show the model only the first 2 KB of a long start-up text.
 type Brief struct {
-	Message string // the session's own message to its successor
-	Noted   string // the lines of its checkpoint
-	Session summary.Summary
-	Thread  *thread.Thread // of the session's chain; nil if there is none
-	State   git.State
-	Commits []git.Commit // made during the session, oldest first
-	Hooked  []mail.Note  // what the session was given to do
-	Unread  []mail.Note
-	More    int          // the number of unread notes that Unread leaves out
-	Work    []beads.Work // the agent's work in bd
-	Ready   []beads.Work // work in bd that anyone may begin
+	Message    string // the session's own message to its successor
+	Checkpoint string // the lines of its checkpoint
+	Session    summary.Summary
+	Thread     *thread.Thread // of the session's chain; nil if there is none
+	State      git.State
+	Commits    []git.Commit // made during the session, oldest first
+	Hooked     []mail.Note  // what the session was given to do
+	Unread     []mail.Note
+	More       int          // the number of unread notes that Unread leaves out
+	Work       []beads.Work // the agent's work in bd
+	Ready      []beads.Work // work in bd that anyone may begin
 	// LivesOn reports that the reader is the same session and that its process goes on.
 	LivesOn bool
-	// Asking reports that the session waits, or waited when it ended, for permission to do
+	// AwaitsPermission reports that the session waits, or waited when it ended, for permission to do
 	// what is unfinished.
-	Asking bool
+	AwaitsPermission bool
 	// PromptsElsewhere reports that the reader gets the list of Prompts in another place.
 	PromptsElsewhere bool
 	// RequestElsewhere reports that the reader gets the last request in another place.
@@ -51,7 +51,7 @@ type Brief struct {
 // Clean returns the brief with clean applied to every text, except to those of the
 // transcript: its reader has cleaned them.
 func (b Brief) Clean(clean func(string) string) Brief {
-	b.Message, b.Noted = clean(b.Message), clean(b.Noted)
+	b.Message, b.Checkpoint = clean(b.Message), clean(b.Checkpoint)
 	b.State.Branch = clean(b.State.Branch)
 	b.State.Changes = slices.Clone(b.State.Changes)
 	for i, c := range b.State.Changes {
@@ -97,18 +97,18 @@ const (
 	maxMessages = 8
 	maxTodos    = 20
 
-	shortRequest = 280  // one of the last requests
-	shortGoal    = 180  // the first request of the session
-	fullRequest  = 1500 // a request, if there is room
-	maxNoted     = 64 << 10
-	shortOrigin  = 300  // the first request of the chain
-	fullOrigin   = 2000 // the first request of the chain, if there is room
-	shortTodo    = 200
-	shortMessage = 160  // an earlier hand-over
-	fullMessage  = 1500 // the last hand-over
-	nextMessage  = 800  // the last but one, if the last is not a note of its own
-	lastRequest  = 300  // the last request
-	lastAnswer   = 220  // the last answer, before all of it follows
+	shortRequest      = 280  // one of the last requests
+	goalLength        = 180  // the first request of the session
+	fullRequest       = 1500 // a request, if there is room
+	maxNoted          = 64 << 10
+	originLength      = 300  // the first request of the chain
+	fullOrigin        = 2000 // the first request of the chain, if there is room
+	shortTodo         = 200
+	shortMessage      = 160  // an earlier hand-over
+	fullMessage       = 1500 // the last hand-over
+	nextMessage       = 800  // the last but one, if the last is not a note of its own
+	lastRequestLength = 300  // the last request
+	lastAnswerLength  = 220  // the last answer, before all of it follows
 )
 
 // NoSubject is the subject of a note if nothing gives it one.
@@ -125,7 +125,7 @@ func (b Brief) Subject() string {
 // and has what is cut in the first parts further below.
 func (b Brief) Text() string {
 	var parts []string
-	add := func(title string, lines ...string) {
+	addSection := func(title string, lines ...string) {
 		body := strings.TrimSpace(strings.Join(lines, "\n"))
 		if body == "" {
 			return
@@ -136,95 +136,95 @@ func (b Brief) Text() string {
 		}
 		parts = append(parts, body)
 	}
-	s := b.Session
-	last, first := b.LastRequest(), s.First.Text
-	answer := summary.Cut(s.Answer, lastAnswer)
-	add("", b.Message)
-	origin := b.origin()
-	begun := summary.Cut(origin, shortOrigin)
-	add(firstAsked, begun)
-	rules, asked := b.standing()
-	add(standingTitle, rules...)
+	session := b.Session
+	last, first := b.LastRequest(), session.First.Text
+	answer := summary.Cut(session.Answer, lastAnswerLength)
+	addSection("", b.Message)
+	origin := b.originUnlessShown()
+	begun := summary.Cut(origin, originLength)
+	addSection(originTitle, begun)
+	rules, lastShown := b.standingInstructions()
+	addSection(standingTitle, rules...)
 	title, lines := b.todos()
-	add(title, lines...)
-	add("Notes made along the way", summary.Cut(b.Noted, maxNoted))
+	addSection(title, lines...)
+	addSection("Notes made along the way", summary.Cut(b.Checkpoint, maxNoted))
 	running, team := b.backgroundWork()
 	if b.LivesOn {
-		add("Running in the background when the last turn ended", bullets(running)...)
+		addSection("Running in the background when the last turn ended", bullets(running)...)
 	} else {
-		add("Ran in the background when the last turn ended; nothing watches it any more", bullets(running)...)
+		addSection("Ran in the background when the last turn ended; nothing watches it any more", bullets(running)...)
 	}
 	if len(team) > 1 {
-		add("The agents of its team "+line(team[0]), bullets(team[1:])...)
+		addSection("The agents of its team "+cutLine(team[0]), bullets(team[1:])...)
 	}
-	if s.AnswerIsEarlier {
-		add(answerBefore, answer)
+	if session.AnswerIsEarlier {
+		addSection(earlierAnswerTitle, answer)
 	}
-	switch asks := summary.Cut(last, lastRequest); {
-	case asked || b.RequestElsewhere:
-	case s.AnswerIsEarlier: // the question is above
-		add(lastAsked, asks)
+	switch asks := summary.Cut(last, lastRequestLength); {
+	case lastShown || b.RequestElsewhere:
+	case session.AnswerIsEarlier: // the question is above
+		addSection(lastRequestTitle, asks)
 	default:
-		add(lastAsked, asks, b.lastQuestion())
+		addSection(lastRequestTitle, asks, b.lastQuestion())
 	}
-	goal := summary.Cut(first, shortGoal)
+	goal := summary.Cut(first, goalLength)
 	if b.hasPrompts() {
 		first = last // it is among the messages
 	}
 	if first != last {
-		add("First request of the session", goal)
+		addSection("First request of the session", goal)
 	}
-	add("Failures that are not fixed yet", bullets(s.Failures)...)
-	if !s.AnswerIsEarlier {
-		add(lastAnswered, answer)
+	addSection("Failures that are not fixed yet", bullets(session.Failures)...)
+	if !session.AnswerIsEarlier {
+		addSection(lastAnswerTitle, answer)
 	}
 	title, lines = b.unfinished()
-	add(title, lines...)
-	add(worktreeTitle, b.worktree()...)
-	add("Commits of this session", b.commits()...)
-	add("Files changed in this session, latest first", strings.Join(firstN(s.Files, maxFiles), ", "))
+	addSection(title, lines...)
+	addSection(worktreeTitle, b.worktree()...)
+	addSection("Commits of this session", b.commits()...)
+	addSection("Files changed in this session, latest first", strings.Join(firstN(session.Files, maxFiles), ", "))
 	if !b.RequestElsewhere {
-		add(lastAsked+cutAbove, summary.Cut(summary.Middle(last, lastRequest), fullRequest))
+		addSection(lastRequestTitle+restSuffix, summary.Cut(summary.CutMiddle(last, lastRequestLength), fullRequest))
 	}
 	if first != last {
-		add("First request of the session"+cutAbove, summary.Cut(summary.Middle(first, shortGoal), fullRequest))
+		addSection("First request of the session"+restSuffix, summary.Cut(summary.CutMiddle(first, goalLength), fullRequest))
 	}
 	if b.hasPrompts() && !b.PromptsElsewhere {
-		lists := b.Lists(strings.Join(parts, "\n"), cmp.Or(b.promptRoom, promptRoom), utf8.RuneCountInString, b.threadCommand())
-		add(otherPrompts, lists.Prompts...)
-		add(concluded, lists.Answers...)
-		add(doneTitle, lists.Actions...)
+		lists := b.Lists(strings.Join(parts, "\n"), cmp.Or(b.promptRoom, defaultRoom), utf8.RuneCountInString, b.threadCommand())
+		addSection(promptsTitle, lists.Prompts...)
+		addSection(answersTitle, lists.Answers...)
+		addSection(doneTitle, lists.Actions...)
 	}
-	add(firstAsked+cutAbove, summary.Cut(summary.Middle(origin, shortOrigin), fullOrigin))
+	addSection(originTitle+restSuffix, summary.Cut(summary.CutMiddle(origin, originLength), fullOrigin))
 	if !b.hasPrompts() || b.PromptsElsewhere { // otherwise the lists have them
-		add(earlierTitle, b.messages()...)
+		addSection(earlierTitle, b.earlierHandovers()...)
 	}
 	if !b.hasPrompts() { // otherwise the thread has them
-		add("Earlier requests and answers", b.turns()...)
+		addSection("Earlier requests and answers", b.earlierTurns()...)
 	}
-	add(lastAnswered+cutAbove, summary.Middle(s.Answer, lastAnswer))
-	add("Work in bd", b.issues()...)
-	add("Given and unread notes", b.notes()...)
+	addSection(lastAnswerTitle+restSuffix, summary.CutMiddle(session.Answer, lastAnswerLength))
+	addSection("Work in bd", b.issues()...)
+	addSection("Given and unread notes", b.notes()...)
 	if b.Thread == nil || len(b.Thread.Actions) == 0 {
-		add("Last commands", commands(s.Commands)...)
+		addSection("Last commands", commands(session.Commands)...)
 	}
-	add("Summary of the last compaction", s.Compacted)
+	addSection("Summary of the last compaction", session.Compacted)
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
 // The titles of the parts that belong to the chain and not to the session.
 const (
-	firstAsked    = "What the person asked for first"
-	standingTitle = "Standing instructions, in the person's words"
-	otherPrompts  = "What else the person said, oldest first"
-	concluded     = "What agents answered, oldest first"
-	doneTitle     = "What was run and changed, oldest first"
-	lastAsked     = "Last request"
-	lastAnswered  = "Last answer"
-	answerBefore  = "Last answer, before the last request"
-	cutAbove      = ": the part cut above"
-	worktreeTitle = "Worktree"
-	earlierTitle  = "Earlier hand-overs, latest first"
+	originTitle        = "What the person asked for first"
+	standingTitle      = "Standing instructions, in the person's words"
+	promptsTitle       = "What else the person said, oldest first"
+	answersTitle       = "What agents answered, oldest first"
+	doneTitle          = "What was run and changed, oldest first"
+	lastRequestTitle   = "Last request"
+	lastAnswerTitle    = "Last answer"
+	earlierAnswerTitle = "Last answer, before the last request"
+	restSuffix         = ": the part cut above"
+	worktreeTitle      = "Worktree"
+	earlierTitle       = "Earlier hand-overs, latest first"
 
 	// The titles in notes of gt v0.1.0 and before.
 	firstInFull    = "What the person asked for first, in full"
@@ -233,8 +233,8 @@ const (
 	oldBefore      = "Handed over before, the latest first"
 )
 
-// ofChain are the titles of the parts that a reader of the thread gets from there.
-var ofChain = []string{firstAsked, firstAsked + cutAbove, standingTitle, otherPrompts, concluded, doneTitle, firstInFull, earlierTitle, oldThroughout, oldFirstInFull, oldBefore}
+// chainTitles are the titles of the parts that a reader of the thread gets from there.
+var chainTitles = []string{originTitle, originTitle + restSuffix, standingTitle, promptsTitle, answersTitle, doneTitle, firstInFull, earlierTitle, oldThroughout, oldFirstInFull, oldBefore}
 
 // quoteTitles puts a backslash before the lines of a part that are a title of the person's
 // words: what somebody pasted, or an agent wrote, must not pass for them, nor be removed
@@ -246,7 +246,7 @@ func quoteTitles(body string) string {
 	var quoted strings.Builder
 	for line := range strings.Lines(body) {
 		title, ok := strings.CutPrefix(line, "### ")
-		if title = strings.TrimSpace(title); ok && (slices.Contains(ofChain, title) || title == lastAsked) {
+		if title = strings.TrimSpace(title); ok && (slices.Contains(chainTitles, title) || title == lastRequestTitle) {
 			quoted.WriteString(`\`)
 		}
 		quoted.WriteString(line)
@@ -254,8 +254,8 @@ func quoteTitles(body string) string {
 	return quoted.String()
 }
 
-// Message returns the part of a saved brief that somebody wrote.
-func Message(text string) string {
+// WrittenMessage returns the part of a saved brief that somebody wrote.
+func WrittenMessage(text string) string {
 	if strings.HasPrefix(text, "### ") {
 		return ""
 	}
@@ -266,7 +266,7 @@ func Message(text string) string {
 // StripChain returns a saved brief without the parts of the chain, for a reader that gets those
 // another way.
 func StripChain(text string) string {
-	return stripSections(text, ofChain...)
+	return stripSections(text, chainTitles...)
 }
 
 // WithoutWorktree returns a saved brief without the state of the worktree, which a later one has.
@@ -275,7 +275,7 @@ func WithoutWorktree(text string) string { return stripSections(text, worktreeTi
 // WithoutPrompts returns a saved brief without the Lists, for a reader that gets them another
 // way.
 func WithoutPrompts(text string) string {
-	return stripSections(text, otherPrompts, concluded, doneTitle)
+	return stripSections(text, promptsTitle, answersTitle, doneTitle)
 }
 
 // stripSections returns a text without the sections with these titles, which begin with "### ".
@@ -298,19 +298,19 @@ func stripSections(text string, titles ...string) string {
 // last prompt with the replies to it. If there was a prompt before, it comes first: the last one
 // can be an answer to it.
 func (b Brief) Essentials() string {
-	s := b.Session
+	session := b.Session
 	promptAtOrBefore := func(i int) int { // a reply belongs to the prompt before it
-		for i > 0 && s.Requests[i].Reply {
+		for i > 0 && session.Requests[i].Reply {
 			i--
 		}
 		return max(0, i)
 	}
-	last := promptAtOrBefore(len(s.Requests) - 1)
-	requests := slices.Clone(s.Requests[last:])
+	last := promptAtOrBefore(len(session.Requests) - 1)
+	requests := slices.Clone(session.Requests[last:])
 	if before := promptAtOrBefore(last - 1); before < last && b.hasPrompts() {
-		asked := s.Requests[before]
-		if s.AnswerIsEarlier {
-			asked.Answer = s.Answer
+		asked := session.Requests[before]
+		if session.AnswerIsEarlier {
+			asked.Answer = session.Answer
 		}
 		requests = append([]summary.Request{asked}, requests...)
 	}
@@ -321,8 +321,8 @@ func (b Brief) Essentials() string {
 	return Brief{
 		Hooked: b.Hooked, Thread: t, LivesOn: true, promptRoom: promptRoomShort, PromptsAlone: true, clean: b.clean,
 		Session: summary.Summary{
-			Todos: s.Todos, Done: s.Done, Failures: s.Failures,
-			Files:    firstN(s.Files, maxFiles),
+			Todos: session.Todos, Done: session.Done, Failures: session.Failures,
+			Files:    firstN(session.Files, maxFiles),
 			Requests: requests, First: summary.Request{Text: b.LastRequest()},
 		},
 	}.Text()
@@ -331,9 +331,9 @@ func (b Brief) Essentials() string {
 // asLast marks an instruction that is the whole last request. The brief does not repeat it.
 const asLast = " (this was the last request)"
 
-// standing returns the standing instructions of the chain, and whether one of them is the
+// standingInstructions returns the standing instructions of the chain, and whether one of them is the
 // whole last request.
-func (b Brief) standing() (lines []string, asked bool) {
+func (b Brief) standingInstructions() (lines []string, asked bool) {
 	if b.Thread == nil {
 		return nil, false
 	}
@@ -348,25 +348,25 @@ func (b Brief) standing() (lines []string, asked bool) {
 	return lines, asked
 }
 
-// origin returns the first request of the chain, or "" if the brief tells it as a request
+// originUnlessShown returns the first request of the chain, or "" if the brief tells it as a request
 // of the session.
-func (b Brief) origin() string {
+func (b Brief) originUnlessShown() string {
 	if b.Thread == nil {
 		return ""
 	}
-	told := b.Session.First.Text
+	shown := b.Session.First.Text
 	if b.hasPrompts() {
-		told = b.LastRequest()
+		shown = b.LastRequest()
 	}
-	if told != "" && strings.HasPrefix(b.Thread.Request.Text, told) {
+	if shown != "" && strings.HasPrefix(b.Thread.Request.Text, shown) {
 		return ""
 	}
 	return b.Thread.Request.Text
 }
 
-// messages returns the hand-overs of earlier sessions, the latest first. The last two, this
+// earlierHandovers returns the hand-overs of earlier sessions, the latest first. The last two, this
 // session's own message included, are long; of the others it has a beginning and an end.
-func (b Brief) messages() []string {
+func (b Brief) earlierHandovers() []string {
 	if b.Thread == nil {
 		return nil
 	}
@@ -469,7 +469,7 @@ func (b Brief) lastQuestion() string {
 			if b.Session.AnswerIsEarlier {
 				said = b.Session.Answer
 			}
-			return strings.TrimSpace(answering(said, last, true))
+			return strings.TrimSpace(answeredQuestion(said, last, true))
 		default:
 			last = r.Text
 		}
@@ -477,9 +477,9 @@ func (b Brief) lastQuestion() string {
 	return ""
 }
 
-// turns returns the last turns, oldest first: each request with its answer, and the person's
+// earlierTurns returns the last turns, oldest first: each request with its answer, and the person's
 // replies in between. Of the very last turn it has only the replies.
-func (b Brief) turns() []string {
+func (b Brief) earlierTurns() []string {
 	var turns [][]string // the last one first
 	var replies []string
 	for _, r := range slices.Backward(b.Session.Requests) {
@@ -545,23 +545,23 @@ func (b Brief) commits() []string {
 		cs = cs[n:]
 	}
 	for _, c := range cs {
-		lines = append(lines, "- "+line(c.Hash[:min(len(c.Hash), 10)])+" "+line(c.Subject))
+		lines = append(lines, "- "+cutLine(c.Hash[:min(len(c.Hash), 10)])+" "+cutLine(c.Subject))
 	}
 	return lines
 }
 
-// line returns the beginning and end of a line that somebody else wrote and that may hold
+// cutLine returns the beginning and end of a line that somebody else wrote and that may hold
 // anything.
-func line(s string) string { return summary.Cut(term.OneLine(term.Clean(s)), 120) }
+func cutLine(s string) string { return summary.Cut(term.OneLine(term.Clean(s)), 120) }
 
 // notes returns lines for the notes that the session was given and those that are unread.
 func (b Brief) notes() []string {
 	var lines []string
 	for _, n := range firstN(b.Hooked, maxNotes) {
-		lines = append(lines, "- given: "+line(n.Subject)+" (gt-mail read "+n.ID+")")
+		lines = append(lines, "- given: "+cutLine(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
 	for _, n := range firstN(b.Unread, maxNotes) {
-		lines = append(lines, "- unread, from "+line(n.From)+": "+line(n.Subject)+" (gt-mail read "+n.ID+")")
+		lines = append(lines, "- unread, from "+cutLine(n.From)+": "+cutLine(n.Subject)+" (gt-mail read "+n.ID+")")
 	}
 	if more := len(b.Hooked) + len(b.Unread) + b.More - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more: gt-mail inbox", more))
@@ -573,13 +573,13 @@ func (b Brief) notes() []string {
 func (b Brief) issues() []string {
 	var lines []string
 	for _, w := range firstN(b.Work, maxNotes) {
-		lines = append(lines, "- "+strings.ReplaceAll(line(w.Status), "_", " ")+": "+line(w.ID)+" "+line(w.Title))
+		lines = append(lines, "- "+strings.ReplaceAll(cutLine(w.Status), "_", " ")+": "+cutLine(w.ID)+" "+cutLine(w.Title))
 	}
 	if more := len(b.Work) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more: bd list", more))
 	}
 	for _, w := range b.Ready {
-		lines = append(lines, "- ready: "+line(w.ID)+" "+line(w.Title))
+		lines = append(lines, "- ready: "+cutLine(w.ID)+" "+cutLine(w.Title))
 	}
 	return lines
 }
@@ -587,15 +587,15 @@ func (b Brief) issues() []string {
 // unfinished returns what the agent had begun and what has no result, with a title that says
 // whether it can have happened.
 func (b Brief) unfinished() (title string, lines []string) {
-	lines = slices.DeleteFunc(bullets(b.Session.Unfinished), isOwn)
-	if b.Asking {
+	lines = slices.DeleteFunc(bullets(b.Session.Unfinished), runsGT)
+	if b.AwaitsPermission {
 		return "Waiting for the person's permission, so it has not happened", lines
 	}
 	return "Without a result: it may not have happened, or only in part", lines
 }
 
-// isOwn reports whether a line is a command of gt's whose text the brief has elsewhere.
-func isOwn(line string) bool {
+// runsGT reports whether a line is a command of gt's whose text the brief has elsewhere.
+func runsGT(line string) bool {
 	return strings.Contains(line, "gt-handoff ") || strings.Contains(line, "gt-checkpoint ")
 }
 
@@ -604,7 +604,7 @@ func commands(cs []summary.Command) []string {
 	var lines []string
 	for _, c := range cs {
 		line := "- `" + term.OneLine(c.Text) + "`"
-		if isOwn(line) {
+		if runsGT(line) {
 			continue
 		}
 		if c.Failed {

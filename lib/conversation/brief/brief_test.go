@@ -167,7 +167,7 @@ func TestHostileBrief(t *testing.T) {
 	} {
 		b := full()
 		clean := term.CleanText(text)
-		b.Noted = clean // as the checkpoint and the transcript return it
+		b.Checkpoint = clean // as the checkpoint and the transcript return it
 		b.State.Branch = text[:4096]
 		for i := range 100 {
 			part := text[:64<<10]

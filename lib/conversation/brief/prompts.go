@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// promptRoom and promptRoomShort are the sizes of the list of messages, in characters: in a
+	// defaultRoom and promptRoomShort are the sizes of the list of messages, in characters: in a
 	// hand-over, and for a summariser.
-	promptRoom      = 4000
+	defaultRoom     = 4000
 	promptRoomShort = 1500
 	// maxListed limits the messages of which a list is made, to those with the most points.
 	maxListed = 600
@@ -45,14 +45,14 @@ type Lists struct{ Prompts, Answers, Actions []string }
 // in values, the last one stands for all, with the values of the others. Only what is cut is cleaned
 // (see Clean), so the caller cleans the lists.
 func (b Brief) Lists(known string, room int, size func(string) int, command string) Lists {
-	l := b.choose(known, room, size, command)
+	l := b.chooseLines(known, room, size, command)
 	var lists [3][]string
-	if left := l.left(); left > 0 {
-		lists[0] = append(lists[0], leftOut(left, command))
+	if left := l.omittedCount(); left > 0 {
+		lists[0] = append(lists[0], omittedLine(left, command))
 	}
 	for i, line := range l.lines {
 		if line != "" {
-			lists[l.all[i].list] = append(lists[l.all[i].list], line)
+			lists[l.candidates[i].kind] = append(lists[l.candidates[i].kind], line)
 		}
 	}
 	return Lists{lists[0], lists[1], lists[2]}
@@ -61,18 +61,18 @@ func (b Brief) Lists(known string, room int, size func(string) int, command stri
 // Chosen returns the line of each of the thread's Distinct messages that lists of room
 // characters have, "" for the others.
 func (b Brief) Chosen(room int) []string {
-	return b.choose("", room, utf8.RuneCountInString, b.threadCommand()).lines[:len(b.Thread.Distinct())]
+	return b.chooseLines("", room, utf8.RuneCountInString, b.threadCommand()).lines[:len(b.Thread.Distinct())]
 }
 
-func (b Brief) choose(known string, room int, size func(string) int, command string) list {
-	l := b.unknown(known, room)
+func (b Brief) chooseLines(known string, room int, size func(string) int, command string) selection {
+	l := b.collectCandidates(known, room)
 	l.size = size
-	l.choose(room - size(leftOut(len(l.all), command)))
+	l.fillLines(room - size(omittedLine(len(l.candidates), command)))
 	return l
 }
 
-// leftOut returns the line that says how many messages are left out, and what prints them.
-func leftOut(n int, command string) string {
+// omittedLine returns the line that says how many messages are left out, and what prints them.
+func omittedLine(n int, command string) string {
 	verb := "are"
 	if n == 1 {
 		verb = "is"
@@ -80,42 +80,42 @@ func leftOut(n int, command string) string {
 	return fmt.Sprintf("- [%s %s left out here: %s prints all]", count.Plural(n, "message"), verb, command)
 }
 
-// list is a list of messages, answers and actions that are being chosen.
-type list struct {
-	all    []listed
-	known  []bool // the reader is told it elsewhere
-	order  []int  // the indices of the others, those with the most points first
-	lines  []string
-	alike  map[[2]int][]int // the indices of a group
-	thread *thread.Thread
-	after  bool // there is room to tell what a bare message follows that answers no question
-	clean  func(string) string
-	size   func(string) int
+// selection is a list of messages, answers and actions that are being chosen.
+type selection struct {
+	candidates       []candidate
+	isKnown          []bool // the reader is told it elsewhere
+	order            []int  // the indices of the others, those with the most points first
+	lines            []string
+	groups           map[[2]int][]int // the indices of a group
+	thread           *thread.Thread
+	quotesStatements bool // there is room to tell what a bare message follows that answers no question
+	clean            func(string) string
+	size             func(string) int
 }
 
-// listed is a quote and which of the Lists it belongs to. Of a hand-over it also has what the
+// candidate is a quote and which of the Lists it belongs to. Of a hand-over it also has what the
 // session wrote; of anything else that is "".
-type listed struct {
+type candidate struct {
 	thread.Quote
-	list    int
-	message string
+	kind     int
+	handover string
 }
 
-// group names those that say the same with other values.
-func (l list) group(i int) [2]int { return [2]int{l.all[i].list, l.all[i].Group} }
+// groupKey names those that say the same with other values.
+func (l selection) groupKey(i int) [2]int { return [2]int{l.candidates[i].kind, l.candidates[i].Group} }
 
-// unknown returns what can be listed, those with the most points first, and marks which of it a text
+// collectCandidates returns what can be listed, those with the most points first, and marks which of it a text
 // has. In a large room, the person's last messages get more points.
-func (b Brief) unknown(text string, room int) (l list) {
+func (b Brief) collectCandidates(text string, room int) (selected selection) {
 	if b.Thread == nil {
-		return l
+		return selected
 	}
-	l.clean, l.thread = b.clean, b.Thread
+	selected.clean, selected.thread = b.clean, b.Thread
 	lines := map[string]bool{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
 		lines[line] = true
-		for _, how := range [...]string{isAnswering, afterwards} {
+		for _, how := range [...]string{answeringPrefix, afterPrefix} {
 			if reply, _, found := strings.Cut(line, how); found {
 				lines[reply] = true
 			}
@@ -128,77 +128,77 @@ func (b Brief) unknown(text string, room int) (l list) {
 	}
 	for i, quotes := range all {
 		for _, q := range quotes {
-			l.all = append(l.all, listed{Quote: q, list: i})
+			selected.candidates = append(selected.candidates, candidate{Quote: q, kind: i})
 		}
 		if i == answers {
-			l.addHandovers(b.Thread.Messages)
+			selected.addHandovers(b.Thread.Messages)
 		}
 	}
-	l.known, l.lines, l.alike = make([]bool, len(l.all)), make([]string, len(l.all)), map[[2]int][]int{}
-	for i, q := range l.all {
-		l.order = append(l.order, i)
+	selected.isKnown, selected.lines, selected.groups = make([]bool, len(selected.candidates)), make([]string, len(selected.candidates)), map[[2]int][]int{}
+	for i, q := range selected.candidates {
+		selected.order = append(selected.order, i)
 		if q.Group != 0 {
-			l.alike[l.group(i)] = append(l.alike[l.group(i)], i)
+			selected.groups[selected.groupKey(i)] = append(selected.groups[selected.groupKey(i)], i)
 		}
 	}
 	if room > nearRoom {
 		near := 0
 		for i := len(all[prompts]) - 1; i >= 0 && near < nearMessages; i-- {
-			l.all[i].Points += nearPoints
-			if !l.all[i].Reply {
+			selected.candidates[i].Points += nearPoints
+			if !selected.candidates[i].Reply {
 				near++
 			}
 		}
 	}
-	sort.Slice(l.order, func(a, b int) bool {
-		i, j := l.order[a], l.order[b]
-		return cmp.Or(l.all[i].Points-l.all[j].Points, i-j) > 0
+	sort.Slice(selected.order, func(a, b int) bool {
+		i, j := selected.order[a], selected.order[b]
+		return cmp.Or(selected.candidates[i].Points-selected.candidates[j].Points, i-j) > 0
 	})
-	l.order = slices.DeleteFunc(firstN(l.order, maxListed), func(i int) bool {
-		said := term.OneLine(l.all[i].Text)
-		switch l.all[i].list {
+	selected.order = slices.DeleteFunc(firstN(selected.order, maxListed), func(i int) bool {
+		said := term.OneLine(selected.candidates[i].Text)
+		switch selected.candidates[i].kind {
 		case actions:
-			l.known[i] = strings.Contains(text, thread.ActionOf(said)) || isFailureTold(text, said)
+			selected.isKnown[i] = strings.Contains(text, thread.ActionOf(said)) || isFailureTold(text, said)
 		case answers:
-			if message := l.all[i].message; message != "" {
-				l.known[i] = lines[strings.TrimPrefix(said, handedOver)] || isWritten(text, lines, message)
+			if message := selected.candidates[i].handover; message != "" {
+				selected.isKnown[i] = lines[strings.TrimPrefix(said, handedOver)] || isHandoverTold(text, lines, message)
 			} else { // its end can be in another place
-				l.known[i] = strings.Contains(text, said[:runeStart(said, min(len(said)-1, shortOrigin/3))])
+				selected.isKnown[i] = strings.Contains(text, said[:runeStart(said, min(len(said)-1, originLength/3))])
 			}
 		default:
-			l.known[i] = lines[said] && isQuestionTold(text, l.question(i)) || len(said) >= telling && (isTold(text, said) || isTold(text, frameText(l.all[i].Text)))
+			selected.isKnown[i] = lines[said] && isQuestionTold(text, selected.questionText(i)) || len(said) >= uniqueLength && (isTold(text, said) || isTold(text, frameText(selected.candidates[i].Text)))
 		}
-		return l.known[i]
+		return selected.isKnown[i]
 	})
-	return l
+	return selected
 }
 
 // handedOver begins what is listed of a hand-over. In other places its subject begins it.
 const handedOver = "handed over: "
 
-// telling is how long a text is, in bytes, that is not part of another one by chance.
-const telling = 40
+// uniqueLength is how long a text is, in bytes, that is not part of another one by chance.
+const uniqueLength = 40
 
 // isQuestionTold reports whether a text in one line has the end of what a short message answers.
 func isQuestionTold(text, question string) bool {
 	question = strings.TrimSuffix(question, `")`)
-	return strings.Contains(text, question[runeStart(question, max(0, len(question)-telling)):])
+	return strings.Contains(text, question[runeStart(question, max(0, len(question)-uniqueLength)):])
 }
 
 // isFailureTold reports whether a text in one line has a command that failed among the failures,
 // with the beginning of what it said.
 func isFailureTold(text, action string) bool {
 	command, bad, failed := strings.Cut(action, "` failed: ")
-	return failed && strings.Contains(text, "- "+strings.TrimPrefix(command, "`")+": "+bad[:runeStart(bad, min(len(bad), telling))])
+	return failed && strings.Contains(text, "- "+strings.TrimPrefix(command, "`")+": "+bad[:runeStart(bad, min(len(bad), uniqueLength))])
 }
 
-// isWritten reports whether a text in one line has what a session handed over, as it is or as it
+// isHandoverTold reports whether a text in one line has what a session handed over, as it is or as it
 // looks inside a frame: the beginning of a long message, or each of the lines of a short one.
-func isWritten(text string, lines map[string]bool, message string) bool {
+func isHandoverTold(text string, lines map[string]bool, message string) bool {
 	said := term.OneLine(message)
-	if len(said) >= telling {
+	if len(said) >= uniqueLength {
 		begins := func(said string) bool {
-			return strings.Contains(text, said[:runeStart(said, min(len(said), shortOrigin/3))])
+			return strings.Contains(text, said[:runeStart(said, min(len(said), originLength/3))])
 		}
 		return begins(said) || begins(frameText(message))
 	}
@@ -212,20 +212,20 @@ func isWritten(text string, lines map[string]bool, message string) bool {
 
 // addHandovers adds what sessions handed over to the answers, by its time. The last two come
 // before all that agents answered.
-func (l *list) addHandovers(all []thread.Message) {
+func (l *selection) addHandovers(all []thread.Message) {
 	const pointsLast, points = 100, 8
 	for i, m := range all {
 		text := handedOver + m.Subject
 		if m.Text != m.Subject {
 			text += ": " + m.Text
 		}
-		q := listed{thread.Quote{Text: text, Session: m.Session, Time: m.Time, Points: points}, answers, cmp.Or(m.Text, m.Subject)}
+		q := candidate{thread.Quote{Text: text, Session: m.Session, Time: m.Time, Points: points}, answers, cmp.Or(m.Text, m.Subject)}
 		if i >= len(all)-2 {
 			q.Points = pointsLast
 		}
-		l.all = append(l.all, q)
-		for at := len(l.all) - 1; at > 0 && l.all[at-1].list == answers && l.all[at-1].Time.After(m.Time); at-- {
-			l.all[at-1], l.all[at] = q, l.all[at-1]
+		l.candidates = append(l.candidates, q)
+		for at := len(l.candidates) - 1; at > 0 && l.candidates[at-1].kind == answers && l.candidates[at-1].Time.After(m.Time); at-- {
+			l.candidates[at-1], l.candidates[at] = q, l.candidates[at-1]
 		}
 	}
 }
@@ -237,13 +237,13 @@ const (
 	actions
 )
 
-// choose makes the lines of those with the most points. A fifth of the room is for answers, a fifth
+// fillLines makes the lines of those with the most points. A fifth of the room is for answers, a fifth
 // for actions, the rest for the person's messages; what one list leaves goes to the next. If not all
 // fit, one more message is cut to the room that is left. If all fit, the room goes to longer lines,
 // and to the values of messages that are alike.
-func (l list) choose(room int) {
+func (l selection) fillLines(room int) {
 	// set makes the line of i, or replaces it, and returns false if there is no room.
-	set := func(i int, line string) bool {
+	setLine := func(i int, line string) bool {
 		n := l.size(line + "\n")
 		if l.lines[i] != "" {
 			n -= l.size(l.lines[i] + "\n")
@@ -254,9 +254,9 @@ func (l list) choose(room int) {
 		l.lines[i], room = line, room-n
 		return true
 	}
-	short, cut := min(promptLengths[0], max(room/5, 90)), false
+	short, shortened := min(promptLengths[0], max(room/5, 90)), false
 	var shares [actions + 2]int // of each list, and last of what is left
-	if slices.ContainsFunc(l.order, func(i int) bool { return l.all[i].list > 0 }) {
+	if slices.ContainsFunc(l.order, func(i int) bool { return l.candidates[i].kind > 0 }) {
 		shares[answers], shares[actions] = room/5, room/5
 	}
 	room -= shares[answers] + shares[actions]
@@ -267,54 +267,54 @@ func (l list) choose(room int) {
 			length = short * 2 / 3 // a list of files says enough by then
 		}
 		for _, i := range l.order {
-			if l.lines[i] != "" || l.isAlike(i) || l.isQuoted(i) || !rest && l.all[i].list != pass || set(i, l.line(i, length)+l.earlierValues(i, 0)) || !rest || cut {
+			if l.lines[i] != "" || l.isAlike(i) || l.isQuoted(i) || !rest && l.candidates[i].kind != pass || setLine(i, l.formatLine(i, length)+l.earlierValues(i, 0)) || !rest || shortened {
 				continue
 			}
-			for n := min(room, short); n > 80 && !cut; n -= 20 {
-				cut = set(i, l.line(i, n))
+			for n := min(room, short); n > 80 && !shortened; n -= 20 {
+				shortened = setLine(i, l.formatLine(i, n))
 			}
 		}
 	}
-	l.after = true
+	l.quotesStatements = true
 	for _, length := range promptLengths {
 		for _, i := range l.order {
-			if l.lines[i] != "" && !cut && (len(l.all[i].Text) > short || len(l.all[i].Text) < shortAnswer) {
-				set(i, l.line(i, length)+l.earlierValues(i, 0))
+			if l.lines[i] != "" && !shortened && (len(l.candidates[i].Text) > short || len(l.candidates[i].Text) < shortAnswer) {
+				setLine(i, l.formatLine(i, length)+l.earlierValues(i, 0))
 			}
 		}
 	}
 	for _, i := range l.order {
-		if l.lines[i] != "" && !cut && len(l.alike[l.group(i)]) > 1 {
-			set(i, strings.TrimSuffix(l.lines[i], l.earlierValues(i, 0))+l.earlierValues(i, room))
+		if l.lines[i] != "" && !shortened && len(l.groups[l.groupKey(i)]) > 1 {
+			setLine(i, strings.TrimSuffix(l.lines[i], l.earlierValues(i, 0))+l.earlierValues(i, room))
 		}
 	}
 }
 
 // isAlike reports whether a later message says the same with other values.
-func (l list) isAlike(i int) bool {
-	group := l.alike[l.group(i)]
+func (l selection) isAlike(i int) bool {
+	group := l.groups[l.groupKey(i)]
 	return len(group) > 0 && i != group[len(group)-1]
 }
 
 // isQuoted reports whether the line of the message that follows an answer has all of the answer.
-func (l list) isQuoted(i int) bool {
-	q := l.all[i]
-	if q.list != answers || q.message != "" || len(q.Text) > 4*longQuestion {
+func (l selection) isQuoted(i int) bool {
+	q := l.candidates[i]
+	if q.kind != answers || q.handover != "" || len(q.Text) > 4*longQuestion {
 		return false
 	}
-	next := sort.Search(len(l.all), func(i int) bool { return l.all[i].list != prompts || l.all[i].Time.After(q.Time) })
+	next := sort.Search(len(l.candidates), func(i int) bool { return l.candidates[i].kind != prompts || l.candidates[i].Time.After(q.Time) })
 	return strings.Contains(l.lines[next], quoteWords(term.OneLine(l.cleaned(q.Text))))
 }
 
-// left counts the messages that the text leaves out: the person's, and what was handed over.
-func (l list) left() (n int) {
-	for i := range l.all {
+// omittedCount counts the messages that the text leaves out: the person's, and what was handed over.
+func (l selection) omittedCount() (n int) {
+	for i := range l.candidates {
 		at := i
 		if l.isAlike(i) {
-			group := l.alike[l.group(i)]
+			group := l.groups[l.groupKey(i)]
 			at = group[len(group)-1]
 		}
-		if (l.all[i].list == prompts || l.all[i].message != "") && l.lines[i] == "" && l.lines[at] == "" && !l.known[i] && !l.known[at] {
+		if (l.candidates[i].kind == prompts || l.candidates[i].handover != "") && l.lines[i] == "" && l.lines[at] == "" && !l.isKnown[i] && !l.isKnown[at] {
 			n++
 		}
 	}
@@ -323,19 +323,19 @@ func (l list) left() (n int) {
 
 // earlierValues says how often a message was said before with other values, and with which: all of
 // a few, otherwise the latest for which there is room, which are few.
-func (l list) earlierValues(i, room int) string {
+func (l selection) earlierValues(i, room int) string {
 	const few, longest, most = 3, 60, 120
-	if room = min(room, most); l.all[i].list == actions { // what ran is worth more than how often
+	if room = min(room, most); l.candidates[i].kind == actions { // what ran is worth more than how often
 		room = most
 	}
-	group := l.alike[l.group(i)]
+	group := l.groups[l.groupKey(i)]
 	if len(group) < 2 {
 		return ""
 	}
 	group = group[:len(group)-1]
 	var values []string
 	words := func(i int, known []string) (all []string) {
-		for w := range strings.FieldsSeq(l.thread.WithQuestion(l.all[i].Quote)) {
+		for w := range strings.FieldsSeq(l.thread.WithQuestion(l.candidates[i].Quote)) {
 			if w = strings.TrimLeft(strings.TrimRight(w, "`\"')].,:;?!"), "`\"'(["); w != "" && !slices.Contains(known, w) && !slices.Contains(all, w) {
 				all = append(all, w)
 			}
@@ -366,30 +366,30 @@ func (l list) earlierValues(i, room int) string {
 	return text + ")"
 }
 
-// line returns the line of a message, cut to a length. What is pasted goes first. One that is
+// formatLine returns the line of a message, cut to a length. What is pasted goes first. One that is
 // cut is cleaned before, but not all of a long one, of which little is shown.
-func (l list) line(i, length int) string {
-	text := term.OneLine(l.all[i].Text)
-	if l.all[i].list == prompts && utf8.RuneCountInString(text) > length {
-		typed := pasted.Typed(l.all[i].Text, func([]string) string { return "" })
+func (l selection) formatLine(i, length int) string {
+	text := term.OneLine(l.candidates[i].Text)
+	if l.candidates[i].kind == prompts && utf8.RuneCountInString(text) > length {
+		typed := pasted.Typed(l.candidates[i].Text, func([]string) string { return "" })
 		if strings.TrimSpace(typed) != "" {
-			text = term.OneLine(pasted.Typed(l.all[i].Text, pasted.Mark(l.cleaned)))
+			text = term.OneLine(pasted.Typed(l.candidates[i].Text, pasted.Mark(l.cleaned)))
 		}
 	}
 	if utf8.RuneCountInString(text) > length { // mutant never: TestPromptsFit
 		text = term.OneLine(l.cleaned(summary.Cut(text, 4*length)))
 	}
-	return "- " + summary.Cut(text, length) + l.question(i)
+	return "- " + summary.Cut(text, length) + l.questionText(i)
 }
 
-// question returns what a short message of the person answers, "" if that is unknown.
-func (l list) question(i int) string {
-	q := l.all[i]
-	if q.list != prompts {
+// questionText returns what a short message of the person answers, "" if that is unknown.
+func (l selection) questionText(i int) string {
+	q := l.candidates[i]
+	if q.kind != prompts {
 		return ""
 	}
 	said := l.thread.AnswerBefore(q.Quote)
-	return answering(l.cleaned(said[runeStart(said, max(0, len(said)-8*longQuestion)):]), q.Text, l.after)
+	return answeredQuestion(l.cleaned(said[runeStart(said, max(0, len(said)-8*longQuestion)):]), q.Text, l.quotesStatements)
 }
 
 // The lengths of what somebody says to a question, and of the question, in characters.
@@ -400,42 +400,42 @@ const (
 	longQuestion  = 400 // with its choices
 )
 
-// answering says, for a short reply of the person, what it replies to: the end of what the agent
+// answeredQuestion says, for a short reply of the person, what it replies to: the end of what the agent
 // said. That is the last sentence that asks, with the choices before it if the reply is one of
 // them ("2", "b, but …"). If nothing asks and after is set, it is the last sentence, for a bare reply.
-func answering(said, reply string, after bool) string {
-	said = term.OneLine(said)
-	if !thread.IsShort(reply) || said == "" {
+func answeredQuestion(answer, reply string, quoteStatement bool) string {
+	answer = term.OneLine(answer)
+	if !thread.IsShort(reply) || answer == "" {
 		return ""
 	}
 	// The quotation ends at end. The sentence that it begins with is the one around last.
-	end, last, label := len(said), len(said), isAnswering
-	switch asks := thread.LastQuestionMark(said); {
-	case asks >= 0 && len(said)-asks < shortQuestion:
-		last = asks
-		if _, size := utf8.DecodeRuneInString(said[asks:]); len(said)-asks > shortAnswer {
-			end = asks + size
+	end, last, label := len(answer), len(answer), answeringPrefix
+	switch questionMark := thread.LastQuestionMark(answer); {
+	case questionMark >= 0 && len(answer)-questionMark < shortQuestion:
+		last = questionMark
+		if _, size := utf8.DecodeRuneInString(answer[questionMark:]); len(answer)-questionMark > shortAnswer {
+			end = questionMark + size
 		}
-	case !after || utf8.RuneCountInString(reply) > bareAnswer || len(reply) > 2*bareAnswer: // "那个超时改成三十秒" says all
+	case !quoteStatement || utf8.RuneCountInString(reply) > bareAnswer || len(reply) > 2*bareAnswer: // "那个超时改成三十秒" says all
 		return ""
 	default:
-		label = afterwards
+		label = afterPrefix
 	}
 	choice, _, _ := strings.Cut(strings.TrimLeft(reply, "(["), " ")
 	choice = strings.TrimRight(choice, ".,:;)]")
 	begin, length := 0, longQuestion
 	if isChoice := utf8.RuneCountInString(choice) == 1 && choice != "y" && choice != "n" || choice != "" && choice[0] >= '0' && choice[0] <= '9'; !isChoice {
-		begin, length = thread.SentenceStart(said[:last]), shortQuestion
+		begin, length = thread.SentenceStart(answer[:last]), shortQuestion
 	}
-	said = said[begin:end]
-	if n := utf8.RuneCountInString(said); n > length {
-		said = string([]rune(said)[n-length:])
-		if i := strings.IndexByte(said, ' '); i >= 0 && i < len(said)/4 {
-			said = said[i+1:]
+	answer = answer[begin:end]
+	if n := utf8.RuneCountInString(answer); n > length {
+		answer = string([]rune(answer)[n-length:])
+		if i := strings.IndexByte(answer, ' '); i >= 0 && i < len(answer)/4 {
+			answer = answer[i+1:]
 		}
-		said = "…" + said
+		answer = "…" + answer
 	}
-	return label + quoteWords(said) + `")`
+	return label + quoteWords(answer) + `")`
 }
 
 // quoteWords returns an agent's words for the inside of quotes: they end there.
@@ -445,12 +445,12 @@ func quoteWords(said string) string {
 
 // The beginnings of what stands behind a short message.
 const (
-	isAnswering = ` (answering the agent's "`
-	afterwards  = ` (after the agent's "`
+	answeringPrefix = ` (answering the agent's "`
+	afterPrefix     = ` (after the agent's "`
 )
 
 // cleaned returns a text as the brief's clean returns it (see Clean).
-func (l list) cleaned(text string) string {
+func (l selection) cleaned(text string) string {
 	if l.clean == nil {
 		return text
 	}
@@ -460,10 +460,10 @@ func (l list) cleaned(text string) string {
 // isTold reports whether a text has a message: all of one that is never cut, else what is
 // left at both ends even of one that is cut.
 func isTold(told, text string) bool {
-	if len(text) <= shortOrigin {
+	if len(text) <= originLength {
 		return strings.Contains(told, text)
 	}
-	front, back := runeStart(text, shortOrigin/2), runeStart(text, len(text)-shortOrigin/4)
+	front, back := runeStart(text, originLength/2), runeStart(text, len(text)-originLength/4)
 	return strings.Contains(told, text[:front]) && strings.Contains(told, text[back:])
 }
 

@@ -41,7 +41,7 @@ func TestPromptsAreToldOnce(t *testing.T) {
 			t.Errorf("%q is told %d times:\n%s", q.Text, n, text)
 		}
 	}
-	if !strings.Contains(text, otherPrompts+"\n- the box listens on 7443, not 443\n- yes\n") {
+	if !strings.Contains(text, promptsTitle+"\n- the box listens on 7443, not 443\n- yes\n") {
 		t.Errorf("%s", text)
 	}
 	if got := WithoutPrompts(text); strings.Contains(got, "7443") || !strings.Contains(got, "Never push") {
@@ -134,7 +134,7 @@ func TestPromptsInAFrame(t *testing.T) {
 	if strings.Contains(got, "never lose") || !strings.Contains(got, "old format") || !strings.Contains(got, "old name") {
 		t.Errorf("%s", got)
 	}
-	if got = promptsOf(b, told+summary.Cut(longer, shortOrigin), 4000); strings.Contains(got, "old name") {
+	if got = promptsOf(b, told+summary.Cut(longer, originLength), 4000); strings.Contains(got, "old name") {
 		t.Errorf("what is told but for its middle is told again:\n%s", got)
 	}
 }
@@ -221,11 +221,11 @@ func TestQuestionsOfShortAnswers(t *testing.T) {
 		{"Shall I add a test?", "/review", ""},
 		{"", "yes", ""},
 	} {
-		if got := answering(c.said, c.reply, true); got != c.want {
+		if got := answeredQuestion(c.said, c.reply, true); got != c.want {
 			t.Errorf("%q to %q:\n%q, want\n%q", c.reply, c.said, got, c.want)
 		}
 	}
-	if got := answering(strings.Repeat("long words and no end ", 60)+"?", "yes", true); utf8.RuneCountInString(got) > shortQuestion+40 || !strings.HasPrefix(got, ` (answering the agent's "…`) || !strings.HasSuffix(got, `end ?")`) {
+	if got := answeredQuestion(strings.Repeat("long words and no end ", 60)+"?", "yes", true); utf8.RuneCountInString(got) > shortQuestion+40 || !strings.HasPrefix(got, ` (answering the agent's "…`) || !strings.HasSuffix(got, `end ?")`) {
 		t.Errorf("of a long question: %q", got)
 	}
 

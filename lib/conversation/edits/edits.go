@@ -17,13 +17,13 @@ import (
 // Edit is a change of a file by a call. A line that only stands near the change is in Old
 // and in New.
 type Edit struct {
-	Path     string // as the call names it
-	Old, New []string
-	Whole    bool // New is all that the file has then
+	Path        string // as the call names it
+	Old, New    []string
+	IsWholeFile bool // New is all that the file has then
 
-	replaced []replacement      // see FormerLines
-	net      map[string]int     // how many more times New has a line than Old
-	beside   map[[2]string]bool // see HasNeighbour
+	replaced  []replacement      // see FormerLines
+	netCounts map[string]int     // how many more times New has a line than Old
+	beside    map[[2]string]bool // see HasNeighbour
 }
 
 // replacement is a text that stands in place of another. Each can begin and end within a line.
@@ -57,13 +57,13 @@ func FindEdits(e conversation.Entry) []Edit {
 				return true
 			})
 		case slices.Contains(diffNames, name):
-			edit.diff(value)
+			edit.addDiff(value)
 		default:
 			edit.addArgument(name, value)
-			edit.Whole = edit.Whole || slices.Contains(wholeNames, name)
+			edit.IsWholeFile = edit.IsWholeFile || slices.Contains(wholeNames, name)
 		}
 	}
-	edit.Whole = edit.Whole && len(edit.Old) == 0
+	edit.IsWholeFile = edit.IsWholeFile && len(edit.Old) == 0
 	if edit.replaced == nil && len(edit.Old) > 0 {
 		edit.replaced = []replacement{{edit.Old, edit.New}}
 	}
@@ -124,29 +124,29 @@ func arguments(text string) func(yield func(name, value string) bool) {
 
 // parsePatch returns the changes of a patch of Codex's apply_patch.
 func parsePatch(text string) (all []Edit) {
-	var at *Edit
+	var current *Edit
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		name, path, ok := strings.Cut(line, " File: ")
 		switch {
 		case line == "*** End Patch":
-			at = nil
+			current = nil
 		case ok && strings.HasPrefix(name, "*** "):
-			all = append(all, Edit{Path: strings.TrimSpace(path), Whole: name == "*** Add"})
-			at = &all[len(all)-1]
-		case at == nil:
+			all = append(all, Edit{Path: strings.TrimSpace(path), IsWholeFile: name == "*** Add"})
+			current = &all[len(all)-1]
+		case current == nil:
 		case strings.HasPrefix(line, "*** Move to: "):
-			at.Path = strings.TrimSpace(strings.TrimPrefix(line, "*** Move to: "))
+			current.Path = strings.TrimSpace(strings.TrimPrefix(line, "*** Move to: "))
 		case strings.HasPrefix(line, "*** "), strings.HasPrefix(line, "@@"):
 		default:
-			at.line(line)
+			current.addPatchLine(line)
 		}
 	}
 	return all
 }
 
-// line takes a line of a patch.
-func (e *Edit) line(line string) {
+// addPatchLine takes a line of a patch.
+func (e *Edit) addPatchLine(line string) {
 	rest := line[min(1, len(line)):]
 	switch {
 	case strings.HasPrefix(line, "+"):
@@ -158,14 +158,14 @@ func (e *Edit) line(line string) {
 	}
 }
 
-// diff takes blocks of SEARCH and REPLACE, or a unified diff.
-func (e *Edit) diff(text string) {
+// addDiff takes blocks of SEARCH and REPLACE, or a unified diff.
+func (e *Edit) addDiff(text string) {
 	part, blocks := "", strings.Contains(text, "REPLACE")
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		switch {
 		case !blocks && !strings.HasPrefix(line, "@@") && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "--- "):
-			e.line(line)
+			e.addPatchLine(line)
 		case strings.HasSuffix(line, " SEARCH"):
 			part = "old"
 		case strings.HasPrefix(line, "=======") && part == "old":
@@ -197,18 +197,18 @@ func Normalize(line string) string {
 	return strings.TrimRight(line, ",;")
 }
 
-// Adds returns how many more times a line, as Normalize returns it, is in New than in Old.
-func (e *Edit) Adds(line string) int {
-	if e.net == nil {
-		e.net = make(map[string]int, len(e.New))
+// NetAdds returns how many more times a line, as Normalize returns it, is in New than in Old.
+func (e *Edit) NetAdds(line string) int {
+	if e.netCounts == nil {
+		e.netCounts = make(map[string]int, len(e.New))
 		for _, l := range e.New {
-			e.net[Normalize(l)]++
+			e.netCounts[Normalize(l)]++
 		}
 		for _, l := range e.Old {
-			e.net[Normalize(l)]--
+			e.netCounts[Normalize(l)]--
 		}
 	}
-	return e.net[Normalize(line)]
+	return e.netCounts[Normalize(line)]
 }
 
 // IsWeak reports whether a text has so few letters and digits that it can be in many places.
@@ -275,24 +275,24 @@ func (e *Edit) HasNeighbour(before, line, after string) bool {
 var (
 	// heredoc is the beginning of a text on a command line, up to the word that ends it.
 	heredoc = lazyregexp.New(`<<-?\s*(?:'([^']+)'|"([^"]+)"|\\?([A-Za-z_][A-Za-z0-9_]*))`)
-	// echoed is a command that writes a quoted text.
-	echoed = lazyregexp.New(`^\s*(?:echo(?: -e)?|printf)\s+(?:'([^']*)'|"([^"]*)")`)
-	// target is the file that a command writes, and how.
-	target = lazyregexp.New(`(?:^|[^0-9&>])(>>?|\btee(?: -a)?)\s*(?:"([^"]+)"|'([^']+)'|([^\s;&|<>()"'` + "`" + `]+))`)
-	// substituted is a command that replaces a text in a file.
-	substituted = lazyregexp.New(`\bsed\s+(-[Er]\s+)?-i(?:\.\w+|\s+'')?\s+(?:-e\s+)?(?:'s([^']+)'|"s([^"]+)")\s+([^\s;&|<>"'` + "`" + `]+)`)
-	// folder is the folder in which the rest of a command line runs.
-	folder = lazyregexp.New(`^\s*cd\s+(?:"([^"]+)"|'([^']+)'|([^\s;&|"']+))\s*(?:&&|;|\n)`)
+	// echoCommand is a command that writes a quoted text.
+	echoCommand = lazyregexp.New(`^\s*(?:echo(?: -e)?|printf)\s+(?:'([^']*)'|"([^"]*)")`)
+	// redirectTarget is the file that a command writes, and how.
+	redirectTarget = lazyregexp.New(`(?:^|[^0-9&>])(>>?|\btee(?: -a)?)\s*(?:"([^"]+)"|'([^']+)'|([^\s;&|<>()"'` + "`" + `]+))`)
+	// sedCommand is a command that replaces a text in a file.
+	sedCommand = lazyregexp.New(`\bsed\s+(-[Er]\s+)?-i(?:\.\w+|\s+'')?\s+(?:-e\s+)?(?:'s([^']+)'|"s([^"]+)")\s+([^\s;&|<>"'` + "`" + `]+)`)
+	// cdCommand is the folder in which the rest of a command line runs.
+	cdCommand = lazyregexp.New(`^\s*cd\s+(?:"([^"]+)"|'([^']+)'|([^\s;&|"']+))\s*(?:&&|;|\n)`)
 )
 
 // writtenByShell returns the files that a shell's command line writes texts into that stand in
 // it: cat >file <<EOF, tee, echo. What a program computes is not there.
 func writtenByShell(command string) (all []Edit) {
 	dir := ""
-	if m := folder().FindStringSubmatch(command); m != nil {
+	if m := cdCommand().FindStringSubmatch(command); m != nil {
 		dir = m[1] + m[2] + m[3]
 	}
-	change := func(path string, e Edit) {
+	addEdit := func(path string, e Edit) {
 		if strings.HasPrefix(path, "/dev/") || strings.ContainsAny(path, "$*") {
 			return
 		}
@@ -302,9 +302,9 @@ func writtenByShell(command string) (all []Edit) {
 		all = append(all, e)
 	}
 	// add adds a text that a command writes into the file to which its line redirects it.
-	add := func(line, text string) {
-		if m := target().FindStringSubmatch(line); m != nil {
-			change(m[2]+m[3]+m[4], Edit{New: Lines(text), Whole: m[1] == ">" || m[1] == "tee"})
+	addRedirected := func(line, text string) {
+		if m := redirectTarget().FindStringSubmatch(line); m != nil {
+			addEdit(m[2]+m[3]+m[4], Edit{New: Lines(text), IsWholeFile: m[1] == ">" || m[1] == "tee"})
 		}
 	}
 	lines := strings.SplitAfter(command, "\n")
@@ -313,12 +313,12 @@ func writtenByShell(command string) (all []Edit) {
 		m := heredoc().FindStringSubmatch(line)
 		if m == nil {
 			for part := range strings.SplitSeq(line, "&&") {
-				if m := echoed().FindStringSubmatch(part); m != nil {
-					add(part[len(m[0]):], strings.ReplaceAll(m[1]+m[2], `\n`, "\n"))
+				if m := echoCommand().FindStringSubmatch(part); m != nil {
+					addRedirected(part[len(m[0]):], strings.ReplaceAll(m[1]+m[2], `\n`, "\n"))
 				}
-				if m := substituted().FindStringSubmatch(part); m != nil {
-					if old, text, ok := literal(m[2]+m[3], m[1] != ""); ok {
-						change(m[4], Edit{replaced: []replacement{{[]string{old}, []string{text}}}})
+				if m := sedCommand().FindStringSubmatch(part); m != nil {
+					if old, text, ok := literalSubstitution(m[2]+m[3], m[1] != ""); ok {
+						addEdit(m[4], Edit{replaced: []replacement{{[]string{old}, []string{text}}}})
 					}
 				}
 			}
@@ -330,15 +330,15 @@ func writtenByShell(command string) (all []Edit) {
 			text += lines[i]
 		}
 		if strings.Contains(line, "cat ") || strings.Contains(line, "tee ") || strings.Contains(line, "cat>") {
-			add(line, text)
+			addRedirected(line, text)
 		}
 	}
 	return all
 }
 
-// literal parses the arguments of sed's command s, of which the first byte divides them. ok is false
+// literalSubstitution parses the arguments of sed's command s, of which the first byte divides them. ok is false
 // if the old or the new text has a character with a special meaning.
-func literal(arguments string, extended bool) (old, text string, ok bool) {
+func literalSubstitution(arguments string, extended bool) (old, text string, ok bool) {
 	parts := strings.Split(arguments[1:], arguments[:1])
 	if len(parts) != 3 {
 		return "", "", false

@@ -31,12 +31,12 @@ const maxFile = 1 << 20
 
 // Table has the prices of models. prices.toml describes its form.
 type Table struct {
-	Read    time.Time        `toml:"read"` // when it was taken from the vendors' pages
-	Sources []string         `toml:"sources"`
-	Models  map[string][]row `toml:"models"`
+	Read    time.Time             `toml:"read"` // when it was taken from the vendors' pages
+	Sources []string              `toml:"sources"`
+	Models  map[string][]priceRow `toml:"models"`
 }
 
-type row struct {
+type priceRow struct {
 	From         time.Time `toml:"from"`
 	Above        int64     `toml:"above"`
 	Input        *float64  `toml:"input"`
@@ -50,58 +50,58 @@ type row struct {
 // Load returns the table that comes with gt, with the person's prices in place of its own. If
 // theirs cannot be read, the table has none of them, and the error says why.
 func Load(config string) (*Table, error) {
-	t, err := parse(shipped)
+	table, err := parse(shipped)
 	if err != nil {
-		return t, err
+		return table, err
 	}
 	path := filepath.Join(config, File)
 	data, err := place.ReadConfig(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) || config == "" {
-		return t, nil
+		return table, nil
 	}
 	if err != nil {
-		return t, err
+		return table, err
 	}
 	own, err := parse(string(data))
 	if err != nil {
-		return t, fmt.Errorf("cannot use '%s': %w", path, err)
+		return table, fmt.Errorf("cannot use '%s': %w", path, err)
 	}
-	maps.Copy(t.Models, own.Models)
-	return t, nil
+	maps.Copy(table.Models, own.Models)
+	return table, nil
 }
 
 // parse parses a table. It refuses unknown keys, a row without a price of input or output, and prices
 // below zero.
 func parse(text string) (*Table, error) {
-	t := &Table{}
-	meta, err := toml.Decode(text, t)
+	table := &Table{}
+	meta, err := toml.Decode(text, table)
 	if err != nil {
-		return t, err
+		return table, err
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return t, fmt.Errorf("unknown key %s", unknown[0])
+		return table, fmt.Errorf("unknown key %s", unknown[0])
 	}
-	for model, rows := range t.Models {
+	for model, rows := range table.Models {
 		for i, r := range rows {
 			y, m, d := r.From.Date() // which TOML reads as one of this machine's zone
 			rows[i].From = time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 			if r.Input == nil || r.Output == nil {
-				return t, fmt.Errorf("no input or output for %s", model)
+				return table, fmt.Errorf("no input or output for %s", model)
 			}
 			for _, p := range []*float64{r.Input, r.Output, r.CacheRead, r.CacheWrite, r.CacheWrite1h, &r.Fast} {
 				// This form also finds NaN, which TOML allows.
 				if p != nil && !(*p >= 0) {
-					return t, fmt.Errorf("a price below zero for %s", model)
+					return table, fmt.Errorf("a price below zero for %s", model)
 				}
 			}
 		}
 	}
-	return t, nil
+	return table, nil
 }
 
 // RequestPrice returns the price of one request in US dollars, and whether the table has its model.
 func (t *Table) RequestPrice(model string, at time.Time, u conversation.Usage) (dollars float64, ok bool) {
-	r, ok := t.find(model, at, u.Input+u.CacheRead+u.CacheWrite)
+	r, ok := t.findRow(model, at, u.Input+u.CacheRead+u.CacheWrite)
 	if !ok || u.Fast && r.Fast == 0 {
 		return 0, false
 	}
@@ -126,8 +126,8 @@ func Text(u conversation.Usage) string {
 	return count.Dollars(u.Priced) + "+"
 }
 
-// find returns the latest row that had begun, of those the one for a prompt of that size.
-func (t *Table) find(model string, at time.Time, prompt int64) (found row, ok bool) {
+// findRow returns the latest row that had begun, of those the one for a prompt of that size.
+func (t *Table) findRow(model string, at time.Time, prompt int64) (found priceRow, ok bool) {
 	for _, r := range t.rows(model) {
 		if !at.IsZero() && at.Before(r.From) || prompt <= r.Above && r.Above > 0 {
 			continue
@@ -142,7 +142,7 @@ func (t *Table) find(model string, at time.Time, prompt int64) (found row, ok bo
 var dated = lazyregexp.New(`[-@]20\d\d-?\d\d-?\d\d$`)
 
 // rows returns a model's rows by its name, else by its name without vendor and day.
-func (t *Table) rows(model string) []row {
+func (t *Table) rows(model string) []priceRow {
 	if rows := t.Models[model]; rows != nil {
 		return rows
 	}
@@ -158,7 +158,7 @@ func (t *Table) rows(model string) []row {
 	}
 	rows := t.Models[dated().ReplaceAllString(name, "")]
 	if rows == nil {
-		rows = []row{} // known to be unknown
+		rows = []priceRow{} // known to be unknown
 	}
 	t.Models[model] = rows // a conversation asks again for each request
 	return rows

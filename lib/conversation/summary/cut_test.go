@@ -36,7 +36,7 @@ func TestCutBetweenWords(t *testing.T) {
 				t.Errorf("%d: %q is cut", length, w)
 			}
 		}
-		if all := strings.Fields(front + " " + Middle(text, length) + " " + back); strings.Join(all, " ") != strings.TrimSpace(text) {
+		if all := strings.Fields(front + " " + CutMiddle(text, length) + " " + back); strings.Join(all, " ") != strings.TrimSpace(text) {
 			t.Errorf("%d: something is lost: %q", length, all)
 		}
 	}

@@ -16,22 +16,22 @@ import (
 // are cleaned, then cut. Take cleans a text only once it is certain to stay; Seal cleans
 // the rest.
 type Fold struct {
-	Named     string              `json:"named,omitempty"`     // the person's title
-	Generated string              `json:"generated,omitempty"` // the client's title
-	CWD       string              `json:"cwd,omitempty"`       // from the conversation
-	Began     string              `json:"began,omitempty"`     // the folder that others know; see BeganIn
-	First     Request             `json:"first,omitzero"`
-	Origin    string              `json:"origin,omitempty"` // the first request, if First is cut
-	Requests  []Request           `json:"requests,omitempty"`
-	Answer    string              `json:"answer,omitempty"`
-	Answered  bool                `json:"answered,omitempty"` // the agent's text is the last entry
-	Worked    bool                `json:"worked,omitempty"`   // the agent called a tool since the last request
-	Leaving   bool                `json:"leaving,omitempty"`  // the person asked for a hand-over, and for nothing since
-	Last      time.Time           `json:"last,omitzero"`      // the time of the last entry
-	Compacted string              `json:"compacted,omitempty"`
-	List      []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
-	Tasks     []conversation.Todo `json:"tasks,omitempty"`      // tasks that change one by one
-	TaskFiles []conversation.Todo `json:"task_files,omitempty"` // from the client's own files, which take precedence
+	Named       string              `json:"named,omitempty"`     // the person's title
+	Generated   string              `json:"generated,omitempty"` // the client's title
+	CWD         string              `json:"cwd,omitempty"`       // from the conversation
+	Began       string              `json:"began,omitempty"`     // the folder that others know; see BeganIn
+	First       Request             `json:"first,omitzero"`
+	Origin      string              `json:"origin,omitempty"` // the first request, if First is cut
+	Requests    []Request           `json:"requests,omitempty"`
+	Answer      string              `json:"answer,omitempty"`
+	Answered    bool                `json:"answered,omitempty"` // the agent's text is the last entry
+	CalledTool  bool                `json:"worked,omitempty"`   // the agent called a tool since the last request
+	HandingOver bool                `json:"leaving,omitempty"`  // the person asked for a hand-over, and for nothing since
+	Last        time.Time           `json:"last,omitzero"`      // the time of the last entry
+	Compacted   string              `json:"compacted,omitempty"`
+	List        []conversation.Todo `json:"list,omitempty"`       // the last list that was written whole
+	Tasks       []conversation.Todo `json:"tasks,omitempty"`      // tasks that change one by one
+	TaskFiles   []conversation.Todo `json:"task_files,omitempty"` // from the client's own files, which take precedence
 
 	Edited   []string   `json:"edited,omitempty"`  // the last one first
 	Tracked  []string   `json:"tracked,omitempty"` // files that the client ever saw change
@@ -54,18 +54,18 @@ type Fold struct {
 	TakenBack []Request `json:"-"`
 	// Concluded are the agent's last answers of the turns since the fold was loaded. The second
 	// list has the commands with what came of them. Both are oldest first, and the thread keeps them.
-	Concluded, Ran []Conclusion `json:"-"`
+	Conclusions, RanCommands []Conclusion `json:"-"`
 
-	clean      func(string) string
-	lastAnswer string    // the agent's last text, not cleaned
-	saidAt     time.Time // when
-	heard      bool      // an answer came after the last message that was heard
-	ran        []ToolCall
-	at         int64  // where its record begins
-	message    string // the id of its message
-	kept       string // the last compaction's summary, not cleaned
-	list       []conversation.Todo
-	changed    string // the tracked files, not cleaned
+	clean        func(string) string
+	lastAnswer   string    // the agent's last text, not cleaned
+	saidAt       time.Time // when
+	hasAnswer    bool      // an answer came after the last message that was heard
+	ranCalls     []ToolCall
+	answerOffset int64  // where its record begins
+	answerID     string // the id of its message
+	compaction   string // the last compaction's summary, not cleaned
+	todoItems    []conversation.Todo
+	trackedFiles string // the tracked files, not cleaned
 }
 
 // Conclusion is the last answer of a turn, or a command and what came of it.
@@ -105,15 +105,15 @@ type Failure struct {
 
 // ToolCall is a tool call and its result.
 type ToolCall struct {
-	ID       string   `json:"id,omitempty"` // the call's id, if the client gives one
-	Tool     string   `json:"tool,omitempty"`
-	Command  string   `json:"command,omitempty"` // the shell's command, cut
-	Key      string   `json:"key,omitempty"`     // the key of that command
-	Files    []string `json:"files,omitempty"`   // the files that it changes
-	Settled  bool     `json:"settled,omitempty"`
-	Rejected bool     `json:"rejected,omitempty"` // the person refused it
-	Failed   string   `json:"failed,omitempty"`   // the error, cut
-	Misused  bool     `json:"misused,omitempty"`  // the error is only that the tool was used wrongly
+	ID        string   `json:"id,omitempty"` // the call's id, if the client gives one
+	Tool      string   `json:"tool,omitempty"`
+	Command   string   `json:"command,omitempty"` // the shell's command, cut
+	Key       string   `json:"key,omitempty"`     // the key of that command
+	Files     []string `json:"files,omitempty"`   // the files that it changes
+	HasResult bool     `json:"settled,omitempty"`
+	Rejected  bool     `json:"rejected,omitempty"` // the person refused it
+	Failed    string   `json:"failed,omitempty"`   // the error, cut
+	Misused   bool     `json:"misused,omitempty"`  // the error is only that the tool was used wrongly
 
 	command string // the command, not cleaned
 	outcome string // the end of its result, not cleaned
@@ -156,7 +156,7 @@ func (f *Fold) Take(e conversation.Entry) bool {
 	case conversation.Answer:
 		f.addAnswer(e)
 	case conversation.Summary:
-		f.kept = cmp.Or(strings.TrimSpace(e.Text), f.kept)
+		f.compaction = cmp.Or(strings.TrimSpace(e.Text), f.compaction)
 		f.Context.Used = 0
 		f.Context.Compactions++
 	case conversation.Call:
@@ -164,13 +164,13 @@ func (f *Fold) Take(e conversation.Entry) bool {
 		f.addCall(e)
 	case conversation.Result:
 		f.Answered = false
-		f.result(e)
+		f.addResult(e)
 	case conversation.TokenUsage:
 		if !e.Usage.HasTokens() {
 			break
 		}
 		f.Usage = e.Usage
-		f.model(e.Model)
+		f.setModel(e.Model)
 		if c := &f.Context; !e.Aside {
 			c.Used = e.Usage.Input + e.Usage.CacheRead + e.Usage.CacheWrite
 			c.Peak, c.Size = max(c.Peak, c.Used), cmp.Or(e.Size, c.Size)
@@ -188,7 +188,7 @@ func (f *Fold) Take(e conversation.Entry) bool {
 			f.CWD = f.cutPath(e.Text)
 		}
 	case conversation.Tracked:
-		f.changed = cmp.Or(e.Text, f.changed)
+		f.trackedFiles = cmp.Or(e.Text, f.trackedFiles)
 	case conversation.TodoList:
 		f.applyTodos(e.Todos)
 	}
@@ -209,75 +209,75 @@ func (f *Fold) BeganIn(cwd string) { f.Began = f.cutPath(cwd) }
 
 func (f *Fold) cutPath(path string) string            { return Cut(f.clean(path), pathLength) }
 func (f *Fold) cutEnd(text string, length int) string { return cutEnd(f.clean(text), length) }
-func (f *Fold) line(text string, length int) string {
+func (f *Fold) cleanLine(text string, length int) string {
 	return cutEnd(term.OneLine(f.clean(text)), length)
 }
 
-func (f *Fold) model(name string) {
+func (f *Fold) setModel(name string) {
 	if name != "" && name != f.Model {
-		f.Model = f.line(name, maxID)
+		f.Model = f.cleanLine(name, maxID)
 	}
 }
 
 // addRequest adds a person's message. gt's own prompts and client commands only end the turn.
-func (f *Fold) addRequest(q Request) {
-	if conversation.IsOpening(q.Text) {
-		f.turn()
-		f.Leaving = false
+func (f *Fold) addRequest(request Request) {
+	if conversation.IsOpening(request.Text) {
+		f.endTurn()
+		f.HandingOver = false
 		return
 	}
-	said := conversation.Words(f.clean(q.Text))
-	if f.Leaving = said == ""; f.Leaving {
-		f.turn()
+	said := conversation.TypedWords(f.clean(request.Text))
+	if f.HandingOver = said == ""; f.HandingOver {
+		f.endTurn()
 		return
 	}
-	q.Text = CutRequest(said)
-	f.addMessage(said, q)
+	request.Text = CutRequest(said)
+	f.addMessage(said, request)
 	// A person repeats a request after an interruption.
-	if n := len(f.Requests); n > 0 && f.Requests[n-1].Text == q.Text {
-		f.Requests[n-1].Time = q.Time
+	if n := len(f.Requests); n > 0 && f.Requests[n-1].Text == request.Text {
+		f.Requests[n-1].Time = request.Time
 		return
 	}
-	if q.Reply { // the turn goes on
-		f.Requests = append(f.Requests, q)
-		f.Requests = withoutFirst(f.Requests, maxReplies, func(r Request) bool { return r.Reply })
+	if request.Reply { // the turn goes on
+		f.Requests = append(f.Requests, request)
+		f.Requests = dropFirstBeyond(f.Requests, maxReplies, func(r Request) bool { return r.Reply })
 		return
 	}
-	f.turn()
-	f.Worked = false
+	f.endTurn()
+	f.CalledTool = false
 	f.Prompts++
 	if f.First.Text == "" {
-		f.First = q
-		if f.Origin = ""; q.Text != said {
+		f.First = request
+		if f.Origin = ""; request.Text != said {
 			f.Origin = Cut(said, originLength)
 		}
 	}
-	f.Requests = append(f.Requests, q)
-	f.Requests = withoutFirst(f.Requests, maxRequests, func(r Request) bool { return !r.Reply })
+	f.Requests = append(f.Requests, request)
+	f.Requests = dropFirstBeyond(f.Requests, maxRequests, func(r Request) bool { return !r.Reply })
 	for f.Requests[0].Reply { // replies to a request that is no longer in the list
 		f.Requests = slices.Delete(f.Requests, 0, 1)
 	}
 }
 
-// Hear takes an entry of the part that the summary passes over. A message goes only into Typed. Of
+// TakeSkipped takes an entry of the part that the summary passes over. A message goes only into Typed. Of
 // the answers between two messages, the last one counts as a conclusion.
-func (f *Fold) Hear(e conversation.Entry) {
+func (f *Fold) TakeSkipped(e conversation.Entry) {
 	if e.Kind == conversation.Answer {
 		c := Conclusion{Text: Cut(f.clean(strings.TrimSpace(e.Text)), conclusionLength), Time: e.Time}
-		if f.heard {
-			f.Concluded[len(f.Concluded)-1] = c
+		if f.hasAnswer {
+			f.Conclusions[len(f.Conclusions)-1] = c
 		} else {
-			f.Concluded, f.heard = append(f.Concluded, c), true
+			f.Conclusions, f.hasAnswer = append(f.Conclusions, c), true
 		}
 		return
 	}
-	f.heard = f.heard && e.Kind == conversation.Reply
-	f.addMessage(conversation.Words(f.clean(e.Text)), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
+	f.hasAnswer = f.hasAnswer && e.Kind == conversation.Reply
+	f.addMessage(conversation.TypedWords(f.clean(e.Text)), Request{Time: e.Time, Reply: e.Kind == conversation.Reply})
 }
 
 // TakeBack adds a message to TakenBack.
 func (f *Fold) TakeBack(e conversation.Entry) {
-	f.TakenBack = append(f.TakenBack, Request{Text: pasted.Shorten(conversation.Words(f.clean(e.Text))), Time: e.Time})
+	f.TakenBack = append(f.TakenBack, Request{Text: pasted.Shorten(conversation.TypedWords(f.clean(e.Text))), Time: e.Time})
 }
 
 // TakeBackRemoved adds to TakenBack those of an earlier fold's requests that the person took
@@ -289,7 +289,7 @@ func (f *Fold) TakeBackRemoved(had []Request) {
 		}
 		return keys
 	}
-	removed := conversation.Removed(times(had), times(f.Typed))
+	removed := conversation.ErasedPrompts(times(had), times(f.Typed))
 	f.TakenBack = append(f.TakenBack, had[len(had)-len(removed):]...)
 }
 
@@ -299,15 +299,15 @@ func (f *Fold) addMessage(said string, q Request) {
 	}
 }
 
-// withoutFirst removes the first request that matches, if more than most of them do.
-func withoutFirst(all []Request, most int, so func(Request) bool) []Request {
+// dropFirstBeyond removes the first request that matches, if more than most of them do.
+func dropFirstBeyond(all []Request, most int, matches func(Request) bool) []Request {
 	n := 0
 	for _, r := range all {
-		if so(r) {
+		if matches(r) {
 			n++
 		}
 	}
-	if i := slices.IndexFunc(all, so); n > most {
+	if i := slices.IndexFunc(all, matches); n > most {
 		all = slices.Delete(all, i, i+1)
 	}
 	return all
@@ -322,39 +322,39 @@ func (f *Fold) addAnswer(e conversation.Entry) {
 	f.Answered = !e.Failed
 	switch {
 	case e.Failed: // the client wrote it, not the agent
-		f.fail("", "", f.failure(text))
+		f.addFailure("", "", f.failure(text))
 		return
-	case f.lastAnswer != "" && f.at == e.Offset && e.ID != "" && f.message == e.ID:
+	case f.lastAnswer != "" && f.answerOffset == e.Offset && e.ID != "" && f.answerID == e.ID:
 		f.lastAnswer += "\n" + text
-	case f.Leaving: // it speaks of the hand-over, and the answer before it is worth more
+	case f.HandingOver: // it speaks of the hand-over, and the answer before it is worth more
 		f.Answers++
 	default:
 		f.Answers++
-		f.lastAnswer, f.saidAt, f.at, f.message = text, e.Time, e.Offset, e.ID
+		f.lastAnswer, f.saidAt, f.answerOffset, f.answerID = text, e.Time, e.Offset, e.ID
 	}
-	f.model(e.Model)
+	f.setModel(e.Model)
 }
 
-// turn ends a turn: the agent's last text becomes the answer of its request.
-func (f *Fold) turn() {
+// endTurn ends a turn: the agent's last text becomes the answer of its request.
+func (f *Fold) endTurn() {
 	if f.lastAnswer == "" {
 		return
 	}
 	text := f.clean(f.lastAnswer)
 	f.Answer, f.lastAnswer = Cut(text, answerLength), ""
-	c := Conclusion{Text: Cut(text, conclusionLength), Time: f.saidAt, Done: f.Worked}
+	c := Conclusion{Text: Cut(text, conclusionLength), Time: f.saidAt, Done: f.CalledTool}
 	if i := lastPrompt(f.Requests, func(Request) bool { return true }); i >= 0 {
 		f.Requests[i].Answer = Cut(text, turnLength)
 		c.Asked = f.Requests[i].Time
 	}
-	f.Concluded = append(f.Concluded, c)
+	f.Conclusions = append(f.Conclusions, c)
 }
 
 // lastPrompt returns the index of the last request that is not a reply and matches, or -1 if
 // there is none.
-func lastPrompt(all []Request, so func(Request) bool) int {
+func lastPrompt(all []Request, matches func(Request) bool) int {
 	for i, r := range slices.Backward(all) {
-		if !r.Reply && so(r) {
+		if !r.Reply && matches(r) {
 			return i
 		}
 	}
@@ -364,41 +364,41 @@ func lastPrompt(all []Request, so func(Request) bool) int {
 // addCall adds a call, which waits for its result. Beyond maxOpen the oldest goes on without.
 func (f *Fold) addCall(e conversation.Entry) {
 	f.Tools++
-	f.Worked = true
-	d := ToolCall{ID: key(e.CallID), Tool: f.line(e.Tool, maxID)}
+	f.CalledTool = true
+	call := ToolCall{ID: hashKey(e.CallID), Tool: f.cleanLine(e.Tool, maxID)}
 	for _, path := range Changes(e) {
-		d.Files = append(d.Files, f.cutPath(path))
+		call.Files = append(call.Files, f.cutPath(path))
 	}
 	switch kindOf(e.Tool) {
-	case command:
-		d.command = strings.Clone(strings.TrimSpace(commandOf(e)))
-	case list:
-		if items := plan(e.Text); len(items) > 0 {
-			f.list = items
+	case shellTool:
+		call.command = strings.Clone(strings.TrimSpace(commandOf(e)))
+	case todoTool:
+		if items := parsePlan(e.Text); len(items) > 0 {
+			f.todoItems = items
 		}
 	}
-	f.Calls = append(f.Calls, d)
+	f.Calls = append(f.Calls, call)
 	for len(f.Calls) > maxOpen {
-		f.commit(f.Calls[0])
+		f.commitCall(f.Calls[0])
 		f.Calls = slices.Delete(f.Calls, 0, 1)
 	}
 }
 
-// result adds a result to the call with its id, or without an id to the first call that
+// addResult adds a result to the call with its id, or without an id to the first call that
 // it can belong to.
-func (f *Fold) result(e conversation.Entry) {
-	id, tool := key(e.CallID), f.line(e.Tool, maxID)
+func (f *Fold) addResult(e conversation.Entry) {
+	id, tool := hashKey(e.CallID), f.cleanLine(e.Tool, maxID)
 	i := slices.IndexFunc(f.Calls, func(d ToolCall) bool {
-		return !d.Settled && (id != "" && d.ID == id || id == "" && (tool == "" || d.Tool == tool))
+		return !d.HasResult && (id != "" && d.ID == id || id == "" && (tool == "" || d.Tool == tool))
 	})
 	if i < 0 && id == "" {
-		i = slices.IndexFunc(f.Calls, func(d ToolCall) bool { return !d.Settled })
+		i = slices.IndexFunc(f.Calls, func(d ToolCall) bool { return !d.HasResult })
 	}
 	if i < 0 {
 		return
 	}
 	d := &f.Calls[i]
-	d.Settled, d.Rejected = true, e.Rejected
+	d.HasResult, d.Rejected = true, e.Rejected
 	isCommand := d.command != "" || d.Command != ""
 	if isCommand {
 		d.outcome, d.time = strings.Clone(e.Text[max(0, len(e.Text)-maxOutput):]), e.Time
@@ -414,8 +414,8 @@ func (f *Fold) result(e conversation.Entry) {
 		bad := cmp.Or(strings.TrimSpace(e.Text), "failed")
 		d.Failed, d.Misused = f.failure(bad), strings.HasPrefix(bad, "<tool_use_error>")
 	}
-	for len(f.Calls) > 0 && f.Calls[0].Settled {
-		f.commit(f.Calls[0])
+	for len(f.Calls) > 0 && f.Calls[0].HasResult {
+		f.commitCall(f.Calls[0])
 		f.Calls = slices.Delete(f.Calls, 0, 1)
 	}
 }
@@ -428,51 +428,51 @@ func (f *Fold) failure(bad string) string {
 	return Cut(term.OneLine(f.clean(cmp.Or(printedText(bad), bad))), failureLength)
 }
 
-// commit adds a finished call to the lists, unless the person refused it. It takes calls in order.
-func (f *Fold) commit(d ToolCall) {
-	if d.Rejected {
+// commitCall adds a finished call to the lists, unless the person refused it. It takes calls in order.
+func (f *Fold) commitCall(call ToolCall) {
+	if call.Rejected {
 		return
 	}
-	if d.Failed == "" {
-		for _, path := range d.Files {
+	if call.Failed == "" {
+		for _, path := range call.Files {
 			f.Edited = slices.DeleteFunc(f.Edited, func(p string) bool { return p == path })
 			f.Edited = slices.Insert(f.Edited, 0, path)
 			f.Edited = f.Edited[:min(len(f.Edited), maxFiles)]
 		}
 	}
-	if d.command == "" && d.Command == "" {
-		if d.Failed != "" && !d.Misused {
-			f.fail("", d.Tool, d.Failed)
+	if call.command == "" && call.Command == "" {
+		if call.Failed != "" && !call.Misused {
+			f.addFailure("", call.Tool, call.Failed)
 		}
 		return
 	}
-	f.seal(&d)
-	f.Commands = append(f.Commands, Command{d.Command, d.Failed != "", !d.Settled})
+	f.sealCommand(&call)
+	f.Commands = append(f.Commands, Command{call.Command, call.Failed != "", !call.HasResult})
 	if n := len(f.Commands) - maxCommands; n > 0 {
 		f.Commands = slices.Delete(f.Commands, 0, n)
 	}
-	if d.Settled && !d.Misused && !reads(d.Command) && !isOwn(d.Command) {
-		f.ran = append(f.ran, d)
-		f.ran = f.ran[max(0, len(f.ran)-maxRan):]
+	if call.HasResult && !call.Misused && !onlyReads(call.Command) && !runsGT(call.Command) {
+		f.ranCalls = append(f.ranCalls, call)
+		f.ranCalls = f.ranCalls[max(0, len(f.ranCalls)-maxRan):]
 	}
-	if d.Failed != "" && !d.Misused {
-		f.fail(d.Key, d.Command, d.Failed)
-	} else if d.Failed == "" && d.Settled {
-		f.succeed(d.Key)
+	if call.Failed != "" && !call.Misused {
+		f.addFailure(call.Key, call.Command, call.Failed)
+	} else if call.Failed == "" && call.HasResult {
+		f.clearFailure(call.Key)
 	}
 }
 
-// seal cleans and cuts a call's command, so that the call can be saved.
-func (f *Fold) seal(d *ToolCall) {
-	if d.command == "" {
+// sealCommand cleans and cuts a call's command, so that the call can be saved.
+func (f *Fold) sealCommand(call *ToolCall) {
+	if call.command == "" {
 		return
 	}
-	text := f.clean(d.command)
-	d.Command, d.Key, d.command = cutEnd(term.OneLine(text), commandLength), key(text), ""
+	text := f.clean(call.command)
+	call.Command, call.Key, call.command = cutEnd(term.OneLine(text), commandLength), hashKey(text), ""
 }
 
-// key returns a hash of a text, or "" if the text is empty.
-func key(text string) string {
+// hashKey returns a hash of a text, or "" if the text is empty.
+func hashKey(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -484,10 +484,10 @@ func key(text string) string {
 	return strconv.FormatUint(sum, 36)
 }
 
-// fail adds a failure, in place of the command's earlier one. key is "" if it is no command.
-func (f *Fold) fail(key, what, bad string) {
+// addFailure adds a failure, in place of the command's earlier one. key is "" if it is no command.
+func (f *Fold) addFailure(key, what, bad string) {
 	if key != "" {
-		f.succeed(key)
+		f.clearFailure(key)
 	}
 	if what != "" {
 		bad = what + ": " + bad
@@ -498,83 +498,83 @@ func (f *Fold) fail(key, what, bad string) {
 	}
 }
 
-func (f *Fold) succeed(key string) {
+func (f *Fold) clearFailure(key string) {
 	f.Failures = slices.DeleteFunc(f.Failures, func(x Failure) bool { return x.Command == key && key != "" })
 }
 
 // Seal cleans all texts that are not clean yet, so that the fold can be saved.
 func (f *Fold) Seal() {
-	f.turn()
-	if f.kept != "" {
-		f.Compacted, f.kept = Cut(sections(f.clean(f.kept)), compactedLength), ""
+	f.endTurn()
+	if f.compaction != "" {
+		f.Compacted, f.compaction = Cut(cutSections(f.clean(f.compaction)), compactedLength), ""
 	}
-	if f.list != nil {
-		f.List, f.list = f.cleanItems(f.list), nil
+	if f.todoItems != nil {
+		f.List, f.todoItems = f.cleanItems(f.todoItems), nil
 	}
-	if f.changed != "" {
+	if f.trackedFiles != "" {
 		f.Tracked = nil
-		for path := range strings.Lines(f.changed) {
+		for path := range strings.Lines(f.trackedFiles) {
 			if len(f.Tracked) < 2*maxFiles { // half of them may be among the edited files
 				f.Tracked = append(f.Tracked, f.cutPath(strings.TrimSuffix(path, "\n")))
 			}
 		}
-		f.changed = ""
+		f.trackedFiles = ""
 	}
 	for i := range f.Calls {
-		f.seal(&f.Calls[i])
+		f.sealCommand(&f.Calls[i])
 	}
-	for _, d := range f.ran {
+	for _, d := range f.ranCalls {
 		text := "`" + d.Command + "`"
 		if d.Failed != "" {
 			text += " failed: " + d.Failed
-		} else if came := outcome(d.Command, f.clean(d.outcome)); came != "" {
+		} else if came := outcomeLine(d.Command, f.clean(d.outcome)); came != "" {
 			text += ": " + came
 		}
-		f.Ran = append(f.Ran, Conclusion{Text: text, Time: d.time})
+		f.RanCommands = append(f.RanCommands, Conclusion{Text: text, Time: d.time})
 	}
-	f.ran = nil
+	f.ranCalls = nil
 }
 
 // Summarize returns the summary so far. It is not a method, so that a program that only stores a
 // Fold does not link it.
 func Summarize(f *Fold) Summary {
 	f.Seal()
-	g := *f
-	g.CWD = cmp.Or(f.CWD, f.Began)
-	g.Edited, g.Commands, g.Failures = slices.Clone(g.Edited), slices.Clone(g.Commands), slices.Clone(g.Failures)
+	copied := *f
+	copied.CWD = cmp.Or(f.CWD, f.Began)
+	copied.Edited, copied.Commands, copied.Failures = slices.Clone(copied.Edited), slices.Clone(copied.Commands), slices.Clone(copied.Failures)
 	var unfinished []string
 	for _, d := range f.Calls {
 		switch {
-		case d.Settled: // behind one without a result
-			g.commit(d)
+		case d.HasResult: // behind one without a result
+			copied.commitCall(d)
 		case d.Command != "":
 			unfinished = append(unfinished, "`"+d.Command+"`")
 		default:
 			for _, path := range d.Files {
-				unfinished = append(unfinished, "a change of "+g.relative(path))
+				unfinished = append(unfinished, "a change of "+copied.relative(path))
 			}
 		}
 	}
 	s := Summary{
-		Title: cmp.Or(g.Named, g.Generated), CWD: g.CWD, First: g.First, Requests: slices.Clone(g.Requests),
-		Answer: g.Answer, Answered: g.Answered, Commands: g.Commands, Compacted: g.Compacted, Unfinished: unfinished,
+		Title: cmp.Or(copied.Named, copied.Generated), CWD: copied.CWD, First: copied.First, Requests: slices.Clone(copied.Requests),
+		Answer: copied.Answer, Answered: copied.Answered, Commands: copied.Commands, Compacted: copied.Compacted, Unfinished: unfinished,
 	}
 	if i := lastPrompt(s.Requests, func(r Request) bool { return r.Answer != "" }); i >= 0 {
 		s.Requests[i].Answer = ""
 		s.AnswerIsEarlier = i < lastPrompt(s.Requests, func(Request) bool { return true })
 	}
-	for _, x := range g.Failures[max(0, len(g.Failures)-maxFailures):] {
+	for _, x := range copied.Failures[max(0, len(copied.Failures)-maxFailures):] {
 		s.Failures = append(s.Failures, x.Text)
 	}
-	for _, path := range slices.Concat(g.Edited, g.Tracked) {
+	for _, path := range slices.Concat(copied.Edited, copied.Tracked) {
 		if len(s.Files) == maxFiles {
 			break
 		}
-		if path = g.relative(path); !slices.Contains(s.Files, path) {
+		if path = copied.relative(path); !slices.Contains(s.Files, path) {
 			s.Files = append(s.Files, path)
 		}
 	}
-	for _, t := range g.todoList() {
+	for _, t := range copied.todoList() {
 		switch {
 		case t.Status == "completed":
 			s.Done++

@@ -162,11 +162,11 @@ func TestKey(t *testing.T) {
 	for _, text := range []string{"a", "go test ./...", "Grüße\x00\xff", strings.Repeat("x", 1000)} {
 		sum := fnv.New64a()
 		fmt.Fprint(sum, text)
-		if want := strconv.FormatUint(sum.Sum64(), 36); key(text) != want {
-			t.Errorf("%q is %s, not %s", text, key(text), want)
+		if want := strconv.FormatUint(sum.Sum64(), 36); hashKey(text) != want {
+			t.Errorf("%q is %s, not %s", text, hashKey(text), want)
 		}
 	}
-	if key("") != "" {
+	if hashKey("") != "" {
 		t.Error("nothing has a key")
 	}
 }
@@ -181,7 +181,7 @@ func TestSections(t *testing.T) {
 		"\n\n## 1. Asked:\n" + long + "\n**2. Done:**\nb\n3. Next:":                "## 1. Asked:\n" + Cut(long, sectionLength-len("## 1. Asked:\n")) + "\n**2. Done:**\nb\n3. Next:",
 		"": "",
 	} {
-		got := sections(in)
+		got := cutSections(in)
 		if strings.HasPrefix(in, "\n\n##") { // Cut's own tests check where it cuts
 			got, want = got[:20]+got[strings.Index(got, "\n**"):], want[:20]+want[strings.Index(want, "\n**"):]
 		}
@@ -205,7 +205,7 @@ func TestDone(t *testing.T) {
 	} {
 		f.Take(e)
 	}
-	if c := f.Concluded; len(c) != 2 || !c[0].Done || c[1].Done {
-		t.Errorf("%+v", f.Concluded)
+	if c := f.Conclusions; len(c) != 2 || !c[0].Done || c[1].Done {
+		t.Errorf("%+v", f.Conclusions)
 	}
 }

@@ -99,9 +99,9 @@ const (
 	sectionLength    = 700 // of a compaction's summary
 )
 
-// Asked returns the summary with a later request, which others know and the conversation
+// WithRequest returns the summary with a later request, which others know and the conversation
 // lacks. The text must be cleaned.
-func (s Summary) Asked(text string, at time.Time) Summary {
+func (s Summary) WithRequest(text string, at time.Time) Summary {
 	q := Request{Text: CutRequest(text), Time: at}
 	if s.First.Text == "" {
 		s.First = q
@@ -148,7 +148,7 @@ const cutMark = " … [cut] … "
 // Cut shortens a text to at most length characters, which must be over 20. It removes the
 // middle, because people write what matters first and what follows from it last.
 func Cut(s string, length int) string {
-	if !longer(s, length) {
+	if !isLonger(s, length) {
 		return strings.Clone(s)
 	}
 	front, back := cutEnds(s, length)
@@ -158,9 +158,9 @@ func Cut(s string, length int) string {
 // CutRequest shortens a text as a Request has it.
 func CutRequest(s string) string { return Cut(s, requestLength) }
 
-// Middle returns what Cut removes, "" if it removes nothing.
-func Middle(s string, length int) string {
-	if !longer(s, length) {
+// CutMiddle returns what Cut removes, "" if it removes nothing.
+func CutMiddle(s string, length int) string {
+	if !isLonger(s, length) {
 		return ""
 	}
 	front, back := cutEnds(s, length)
@@ -172,7 +172,7 @@ func Middle(s string, length int) string {
 func cutEnds(s string, length int) (front, back int) {
 	const near = 24 // bytes
 	keep := length - utf8.RuneCountInString(cutMark)
-	front, back = runes(s, keep*2/3), backRunes(s, keep-keep*2/3)
+	front, back = prefixSize(s, keep*2/3), suffixStart(s, keep-keep*2/3)
 	if i := strings.LastIndexAny(s[:front], " \n"); front-i <= min(near, front/2) {
 		front = i
 	}
@@ -184,16 +184,16 @@ func cutEnds(s string, length int) (front, back int) {
 
 // cutEnd shortens a text to at most length characters. It removes the end.
 func cutEnd(s string, length int) string {
-	if !longer(s, length) {
+	if !isLonger(s, length) {
 		return strings.Clone(s)
 	}
-	return strings.TrimRightFunc(s[:runes(s, length-7)], unicode.IsSpace) + "… [cut]"
+	return strings.TrimRightFunc(s[:prefixSize(s, length-7)], unicode.IsSpace) + "… [cut]"
 }
 
-func longer(s string, n int) bool { return len(s) > n && runes(s, n) < len(s) }
+func isLonger(s string, n int) bool { return len(s) > n && prefixSize(s, n) < len(s) }
 
-// runes returns the length in bytes of the first n characters of s.
-func runes(s string, n int) int {
+// prefixSize returns the length in bytes of the first n characters of s.
+func prefixSize(s string, n int) int {
 	for i := range s {
 		if n == 0 {
 			return i
@@ -203,8 +203,8 @@ func runes(s string, n int) int {
 	return len(s)
 }
 
-// backRunes returns the offset of the last n characters of s.
-func backRunes(s string, n int) int {
+// suffixStart returns the offset of the last n characters of s.
+func suffixStart(s string, n int) int {
 	i := len(s)
 	for ; n > 0 && i > 0; n-- {
 		_, size := utf8.DecodeLastRuneInString(s[:i])

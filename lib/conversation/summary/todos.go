@@ -18,7 +18,7 @@ func (f *Fold) applyTodos(t *conversation.Todos) {
 	}
 	switch t.Scope {
 	case conversation.WholeList:
-		f.list = append([]conversation.Todo{}, t.Items...) // an empty list counts, too
+		f.todoItems = append([]conversation.Todo{}, t.Items...) // an empty list counts, too
 	case conversation.AllTasks:
 		f.Tasks = f.cleanItems(t.Items)
 	case conversation.SomeTasks:
@@ -33,7 +33,7 @@ func (f *Fold) applyTodos(t *conversation.Todos) {
 func (f *Fold) cleanItems(all []conversation.Todo) []conversation.Todo {
 	kept := make([]conversation.Todo, 0, min(len(all), maxTasks))
 	for _, t := range all[:min(len(all), maxTasks)] {
-		kept = append(kept, conversation.Todo{ID: f.line(t.ID, maxID), Text: f.line(t.Text, todoLength), Status: status(t.Status)})
+		kept = append(kept, conversation.Todo{ID: f.cleanLine(t.ID, maxID), Text: f.cleanLine(t.Text, todoLength), Status: status(t.Status)})
 	}
 	return kept
 }
@@ -91,10 +91,10 @@ func status(s string) string {
 	return "pending"
 }
 
-// sections shortens each section of a summary: the first has the request, the last the
+// cutSections shortens each section of a summary: the first has the request, the last the
 // open tasks, and those in between have pages of code. It does not change a summary
 // without sections.
-func sections(s string) string {
+func cutSections(s string) string {
 	var parts []string
 	start := 0
 	cut := func(end int) {

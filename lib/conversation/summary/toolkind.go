@@ -17,23 +17,23 @@ type toolKind int
 
 const (
 	otherTool toolKind = iota
-	command
-	edit
-	patch
-	list
+	shellTool
+	editTool
+	patchTool
+	todoTool
 )
 
 // kindOf returns what a tool does, by the name that any of the clients has for it.
 func kindOf(tool string) toolKind {
 	switch tool[strings.LastIndexByte(tool, '.')+1:] { // after Codex's namespace
 	case "Bash", "shell", "shell_command", "exec_command", "local_shell", "run_shell_command", "run_command", "run_commands", "bash", "powershell", "Shell":
-		return command
+		return shellTool
 	case "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "write_to_file", "replace", "replace_file_content", "multi_replace_file_content", "edit", "edit_file", "write", "create", "str_replace", "str_replace_editor", "insert", "multiedit", "editor", "StrReplace", "StrReplaceFile", "WriteFile", "replace_in_file", "search_replace", "EditNotebook":
-		return edit
+		return editTool
 	case "apply_patch", "patch":
-		return patch
+		return patchTool
 	case "update_plan", "write_todos", "todo_write", "todowrite", "update_todo":
-		return list
+		return todoTool
 	}
 	return otherTool
 }
@@ -68,7 +68,7 @@ func patchedFiles(text string) []string {
 
 // ShellCommand returns the command line of a call of a shell, "" for another entry.
 func ShellCommand(e conversation.Entry) string {
-	if e.Kind != conversation.Call || kindOf(e.Tool) != command {
+	if e.Kind != conversation.Call || kindOf(e.Tool) != shellTool {
 		return ""
 	}
 	return commandOf(e)
@@ -87,9 +87,9 @@ func commandOf(e conversation.Entry) string {
 	return rest
 }
 
-// isOwn reports whether a command runs a program of gt's. A summary leaves it out, because it
+// runsGT reports whether a command runs a program of gt's. A summary leaves it out, because it
 // has what that program saved.
-func isOwn(command string) bool {
+func runsGT(command string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()'\"", r) }), func(word string) bool {
 		return strings.HasPrefix(filepath.Base(word), "gt-")
 	})
@@ -98,9 +98,9 @@ func isOwn(command string) bool {
 // Changes returns the files that a call changes, as it names them.
 func Changes(e conversation.Entry) []string {
 	switch kindOf(e.Tool) {
-	case command, patch:
+	case shellTool, patchTool:
 		return patchedFiles(e.Text)
-	case edit:
+	case editTool:
 		if path := cmp.Or(e.Target, argument(e.Text, "file_path", "path", "filePath", "absolute_path", "notebook_path", "TargetFile")); path != "" {
 			return []string{path}
 		}
@@ -108,8 +108,8 @@ func Changes(e conversation.Entry) []string {
 	return nil
 }
 
-// plan returns the to-do list of a call that writes the whole list, as JSON or Markdown.
-func plan(text string) []conversation.Todo {
+// parsePlan returns the to-do list of a call that writes the whole list, as JSON or Markdown.
+func parsePlan(text string) []conversation.Todo {
 	var all []conversation.Todo
 	if i := strings.IndexByte(text, '['); i >= 0 && !strings.Contains(text, "- [") {
 		gjson.Parse(text[i:]).ForEach(func(_, item gjson.Result) bool {
@@ -174,8 +174,8 @@ func clientsExitCode(text string) (code int, told bool) {
 	return 0, false
 }
 
-// reads reports whether a command only shows something: nobody needs to know that it ran.
-func reads(command string) bool {
+// onlyReads reports whether a command only shows something: nobody needs to know that it ran.
+func onlyReads(command string) bool {
 	const readers = " cat ls head tail awk grep rg find fd wc pwd echo printf which cd tree stat file less sort uniq cut sleep true jq env ps export sed "
 	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '|' }) {
 		words := strings.Fields(part)
@@ -189,9 +189,9 @@ func reads(command string) bool {
 	return true
 }
 
-// outcome returns the line of a command's result that says what came of it: the last one with a
+// outcomeLine returns the line of a command's result that says what came of it: the last one with a
 // number near the end, where most programs have it, or a short last one; of a commit its name.
-func outcome(command, result string) string {
+func outcomeLine(command, result string) string {
 	const longest, short = 160, 40
 	lines := strings.Split(printedText(result), "\n")
 	if strings.Contains(command, "git commit") {

@@ -25,7 +25,7 @@ func TestOutcome(t *testing.T) {
 		{"make", "built\n<shellId: 0 completed with exit code 0>", "built"},
 		{"make", "built\n<exited with exit code 0>", "built"},
 	} {
-		if got := outcome(c.command, c.result); got != c.want {
+		if got := outcomeLine(c.command, c.result); got != c.want {
 			t.Errorf("%s: %q, want %q", c.command, got, c.want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestOutcome(t *testing.T) {
 		"cat a.go | head -20": true, "cd /w && git status": true, "git log -3; ls": true, "sed -n 1,3p a": true,
 		"sed -i s/a/b/ a": false, "cd /w && go test ./...": false, "git commit -m x": false, "rm a": false, "FOO=1 make": false,
 	} {
-		if reads(command) != want {
+		if onlyReads(command) != want {
 			t.Errorf("%s: %v", command, !want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestOwnCommands(t *testing.T) {
 		"gt-checkpoint write --notes 'half'": true, "make && /home/me/.local/bin/gt-handoff -m 'next'": true, "sh -c 'gt-mail inbox'": true,
 		"go test ./...": false, "vim my-gt-notes.md": false, "cat docs/target-x": false,
 	} {
-		if isOwn(command) != own {
+		if runsGT(command) != own {
 			t.Errorf("%s: %v", command, !own)
 		}
 	}

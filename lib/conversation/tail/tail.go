@@ -34,10 +34,10 @@ import (
 // File is the saved summary of one session's conversation.
 type File struct {
 	Path string
-	// Named is the conversation's path in the session's record, which may be a link. The
+	// NamedPath is the conversation's path in the session's record, which may be a link. The
 	// saved summary is for that path. If it is empty, the summary is for the conversation's
 	// own path.
-	Named string
+	NamedPath string
 }
 
 const Suffix = ".tail"
@@ -62,11 +62,11 @@ const (
 	maxSearched = 64 << 20
 	// maxAnswer limits the record of an answer that is looked for with them.
 	maxAnswer = 64 << 10
-	// sample is how much is compared at each end of the bytes already read.
-	sample = 4 << 10
-	// beginning is how many of the first bytes are compared to tell a truncated file from
+	// sampleSize is how much is compared at each end of the bytes already read.
+	sampleSize = 4 << 10
+	// beginSize is how many of the first bytes are compared to tell a truncated file from
 	// a new one.
-	beginning = 512
+	beginSize = 512
 	// maxFile limits the size of the file, which normally has some ten thousand bytes.
 	maxFile = 4 << 20
 )
@@ -106,23 +106,23 @@ func (at File) load(f conversation.File, folded bool) (*cursor, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	c := new(cursor)
+	saved := new(cursor)
 	if i := bytes.Index(data, []byte(`,"fold":`)); i >= 0 && !folded { // the last field
 		data = append(data[:i], '}')
 	}
-	if json.Unmarshal(data, c) != nil || c.Version != version || c.Client != f.Client || c.Path != cmp.Or(at.Named, f.Path) || c.ID != f.ID || c.Next < 0 {
+	if json.Unmarshal(data, saved) != nil || saved.Version != version || saved.Client != f.Client || saved.Path != cmp.Or(at.NamedPath, f.Path) || saved.ID != f.ID || saved.Next < 0 {
 		return nil, nil
 	}
-	return c, nil
+	return saved, nil
 }
 
 // isDatabase reports whether a conversation is in a database or in many files, where its
 // reader finds its own place.
 func isDatabase(f conversation.File) bool { return f.Client == "opencode" }
 
-// state returns the size and time that tell whether a conversation has changed. A
+// sizeAndTime returns the size and time that tell whether a conversation has changed. A
 // database's latest writes are in its -wal file.
-func state(f conversation.File, info fs.FileInfo) (size, changed int64) {
+func sizeAndTime(f conversation.File, info fs.FileInfo) (size, changed int64) {
 	size, changed = info.Size(), info.ModTime().UnixNano()
 	if !strings.HasSuffix(f.Path, ".db") {
 		return size, changed
@@ -133,15 +133,15 @@ func state(f conversation.File, info fs.FileInfo) (size, changed int64) {
 	return size, changed
 }
 
-// Stored returns the saved summary of a conversation and reports whether it is current.
+// ReadStored returns the saved summary of a conversation and reports whether it is current.
 // It reads nothing of the conversation.
-func (at File) Stored(f conversation.File, clean func(string) string) (sum summary.Summary, current bool, err error) {
+func (at File) ReadStored(f conversation.File, clean func(string) string) (sum summary.Summary, current bool, err error) {
 	c, err := at.load(f, true)
 	if c == nil {
 		return summary.Summary{}, false, err
 	}
 	if info, err := os.Stat(f.Path); err == nil && !isManyFiles(f) {
-		size, changed := state(f, info)
+		size, changed := sizeAndTime(f, info)
 		current = size == c.Size && changed == c.Changed
 	}
 	c.Fold.SetClean(clean)
@@ -164,7 +164,7 @@ func (at File) CutShort(f conversation.File) (before, now int64, err error) {
 		return 0, 0, err
 	}
 	defer file.Close()
-	if begin, err := digest(file, beginning); err != nil || begin != c.Begin {
+	if begin, err := digest(file, beginSize); err != nil || begin != c.Begin {
 		return 0, 0, nil
 	}
 	return c.Next, info.Size(), nil
@@ -231,75 +231,75 @@ func (at File) readNew(f conversation.File, cwd string, read Read, clean func(st
 	if err != nil {
 		return nil, nil, atomicfile.Error("read", f.Path, err)
 	}
-	known, err := at.load(f, true)
+	saved, err := at.load(f, true)
 	if err != nil {
-		known = nil // the file will be replaced, or that fails
+		saved = nil // the file will be replaced, or that fails
 	}
-	c := cursor{Version: version, Client: f.Client, Path: cmp.Or(at.Named, f.Path), ID: f.ID}
-	c.Size, c.Changed = state(f, info)
+	current := cursor{Version: version, Client: f.Client, Path: cmp.Or(at.NamedPath, f.Path), ID: f.ID}
+	current.Size, current.Changed = sizeAndTime(f, info)
 	if f.Size, f.Changed = info.Size(), info.ModTime().UnixNano(); f.Store == "" {
 		f.Store = filepath.Dir(f.Path)
 	}
-	resumes := known != nil && (isDatabase(f) || known.Next <= info.Size() && known.isOf(file))
+	resumes := saved != nil && (isDatabase(f) || saved.Next <= info.Size() && saved.matchesFile(file))
 	if resumes {
-		c.Next, c.Fold, c.State = known.Next, known.Fold, known.State
+		current.Next, current.Fold, current.State = saved.Next, saved.Fold, saved.State
 	}
-	c.Fold.SetClean(clean)
-	if resumes && !isManyFiles(f) && c.Size == known.Size && c.Changed == known.Changed {
-		return &c.Fold, nil, nil
+	current.Fold.SetClean(clean)
+	if resumes && !isManyFiles(f) && current.Size == saved.Size && current.Changed == saved.Changed {
+		return &current.Fold, nil, nil
 	}
 	var earlier []summary.Request // those of a fold that this one replaces
-	err = c.read(file, f, read, resumes)
-	if err == nil && resumes && len(c.Fold.TakenBack) > 0 {
+	err = current.readEntries(file, f, read, resumes)
+	if err == nil && resumes && len(current.Fold.TakenBack) > 0 {
 		// The fold cannot forget it, so all is read again.
-		c.Next, c.State, c.Fold = 0, "", summary.Fold{}
-		c.Fold.SetClean(clean)
-		earlier, known = known.Fold.Requests, nil
-		err = c.read(file, f, read, false)
-	} else if known != nil && !resumes {
-		earlier = known.Fold.Requests
+		current.Next, current.State, current.Fold = 0, "", summary.Fold{}
+		current.Fold.SetClean(clean)
+		earlier, saved = saved.Fold.Requests, nil
+		err = current.readEntries(file, f, read, false)
+	} else if saved != nil && !resumes {
+		earlier = saved.Fold.Requests
 	}
-	if conversation.Removes(f.Path) {
-		c.Fold.TakeBackRemoved(earlier)
+	if conversation.ErasesTakenBack(f.Path) {
+		current.Fold.TakeBackRemoved(earlier)
 	}
 	if err != nil {
 		return nil, nil, atomicfile.Error("read", f.Path, err)
 	}
-	if known != nil && c.Fold.First.Text == "" { // it was rewritten and has lost its beginning
-		c.Fold.First, c.Fold.Origin = known.Fold.First, known.Fold.Origin
+	if saved != nil && current.Fold.First.Text == "" { // it was rewritten and has lost its beginning
+		current.Fold.First, current.Fold.Origin = saved.Fold.First, saved.Fold.Origin
 	}
-	c.Fold.BeganIn(cwd)
-	c.Fold.Seal()
+	current.Fold.BeganIn(cwd)
+	current.Fold.Seal()
 	if !isDatabase(f) {
 		// The reader opened the path itself, so it may have read another file than this
 		// one.
 		named, err := os.Stat(f.Path)
-		if err != nil || !os.SameFile(named, info) || named.Size() < c.Next {
-			return &c.Fold, nil, conversation.Unreadable(f.Path, err)
+		if err != nil || !os.SameFile(named, info) || named.Size() < current.Next {
+			return &current.Fold, nil, conversation.UnreadableError(f.Path, err)
 		}
-		if c.Digest, err = digest(file, c.Next); err != nil {
-			return &c.Fold, nil, atomicfile.Error("read", f.Path, err) // the old file stays, and the next read begins where it ends
+		if current.Digest, err = digest(file, current.Next); err != nil {
+			return &current.Fold, nil, atomicfile.Error("read", f.Path, err) // the old file stays, and the next read begins where it ends
 		}
-		if c.Next >= beginning {
-			if c.Begin, err = digest(file, beginning); err != nil {
-				return &c.Fold, nil, atomicfile.Error("read", f.Path, err)
+		if current.Next >= beginSize {
+			if current.Begin, err = digest(file, beginSize); err != nil {
+				return &current.Fold, nil, atomicfile.Error("read", f.Path, err)
 			}
 		}
 	}
-	return &c.Fold, &c, nil
+	return &current.Fold, &current, nil
 }
 
-// isOf reports whether the file still begins with the bytes already read.
-func (c *cursor) isOf(file io.ReaderAt) bool {
+// matchesFile reports whether the file still begins with the bytes already read.
+func (c *cursor) matchesFile(file io.ReaderAt) bool {
 	now, err := digest(file, c.Next)
 	return err == nil && now == c.Digest
 }
 
-// read adds what follows c.Next to the fold. Of more than maxWholeRead it takes the first request,
+// readEntries adds what follows c.Next to the fold. Of more than maxWholeRead it takes the first request,
 // the person's messages, and the end.
-func (c *cursor) read(file *os.File, f conversation.File, read Read, resumes bool) error {
+func (c *cursor) readEntries(file *os.File, f conversation.File, read Read, resumes bool) error {
 	if f.Size-c.Next > maxWholeRead && !isDatabase(f) {
-		near, err := conversation.NearEnd(file, c.Next, f.Size)
+		near, err := conversation.TailStart(file, c.Next, f.Size)
 		if err != nil {
 			return err
 		}
@@ -352,7 +352,7 @@ func (c *cursor) readMessages(file *os.File, f conversation.File, read Read, nea
 		}
 		switch e.Kind {
 		case conversation.Prompt, conversation.Reply, conversation.Answer:
-			c.Fold.Hear(e) // mutant skip: TestAdvanceOfHuge
+			c.Fold.TakeSkipped(e) // mutant skip: TestAdvanceOfHuge
 		}
 		return true
 	})
@@ -363,8 +363,8 @@ func (c *cursor) readMessages(file *os.File, f conversation.File, read Read, nea
 // have at least n bytes.
 func digest(file io.ReaderAt, n int64) (string, error) {
 	sum := sha256.New()
-	for _, at := range []int64{0, n - min(n, sample)} {
-		part := make([]byte, min(n, sample))
+	for _, at := range []int64{0, n - min(n, sampleSize)} {
+		part := make([]byte, min(n, sampleSize))
 		if got, err := file.ReadAt(part, at); int64(got) < int64(len(part)) {
 			return "", cmp.Or(err, io.ErrUnexpectedEOF)
 		}
@@ -384,7 +384,7 @@ type Carry struct {
 
 // Add adds what the fold has, and returns the thread.
 func (c Carry) Add(fold *summary.Fold) (*thread.Thread, error) {
-	return thread.Update(c.Home.Town.State, c.Record.Chain(), atomicfile.Unsynced, c.Warn, func(t *thread.Thread) { t.AddPart(c.part(fold, t)) })
+	return thread.Update(c.Home.Town.State, c.Record.Chain(), atomicfile.Unsynced, c.Warn, func(t *thread.Thread) { t.AddPart(c.threadPart(fold, t)) })
 }
 
 // Preview returns the thread as Add would make it, and writes nothing.
@@ -393,40 +393,40 @@ func (c Carry) Preview(fold *summary.Fold) *thread.Thread {
 	if err != nil {
 		t = &thread.Thread{ChainID: c.Record.Chain()}
 	}
-	t.AddPart(c.part(fold, t))
+	t.AddPart(c.threadPart(fold, t))
 	return t
 }
 
-// part returns what the fold has for a thread. A conversation can be read long after its end, so Last
+// threadPart returns what the fold has for a thread. A conversation can be read long after its end, so Last
 // is the time of its last entry.
-func (c Carry) part(fold *summary.Fold, t *thread.Thread) thread.Part {
-	s := summary.Summarize(fold)
-	p := thread.Part{
+func (c Carry) threadPart(fold *summary.Fold, t *thread.Thread) thread.Part {
+	sum := summary.Summarize(fold)
+	part := thread.Part{
 		Session: c.Record.ID, Agent: c.Record.Agent, Beside: c.Beside, Time: c.Now.UTC().Truncate(time.Second),
 		Last:  cmp.Or(fold.Last, fold.LastRequest().Time).UTC().Truncate(time.Second),
 		First: thread.Quote{Text: cmp.Or(fold.Origin, fold.First.Text), Time: fold.First.Time},
 	}
 	for _, q := range fold.Typed {
-		p.Prompts = append(p.Prompts, thread.Quote{Text: q.Text, Time: q.Time, Reply: q.Reply})
+		part.Prompts = append(part.Prompts, thread.Quote{Text: q.Text, Time: q.Time, Reply: q.Reply})
 	}
 	for _, q := range fold.TakenBack {
 		for _, said := range t.Prompts {
-			if said.Session == p.Session && summary.CutRequest(said.Text) == q.Text {
+			if said.Session == part.Session && summary.CutRequest(said.Text) == q.Text {
 				q.Text = said.Text
 			}
 		}
-		p.TakenBack = append(p.TakenBack, thread.Quote{Text: q.Text, Time: q.Time})
+		part.TakenBack = append(part.TakenBack, thread.Quote{Text: q.Text, Time: q.Time})
 	}
-	for _, c := range fold.Concluded {
-		p.Answers = append(p.Answers, thread.Quote{Text: c.Text, Time: c.Time, Asked: c.Asked, Done: c.Done})
+	for _, c := range fold.Conclusions {
+		part.Answers = append(part.Answers, thread.Quote{Text: c.Text, Time: c.Time, Asked: c.Asked, Done: c.Done})
 	}
-	for _, c := range fold.Ran {
-		p.Actions = append(p.Actions, thread.Quote{Text: c.Text, Time: c.Time})
+	for _, c := range fold.RanCommands {
+		part.Actions = append(part.Actions, thread.Quote{Text: c.Text, Time: c.Time})
 	}
-	p.Files = s.Files
-	for _, t := range s.Todos {
-		p.Todos = append(p.Todos, thread.Todo{Text: t.Text, Status: t.Status})
+	part.Files = sum.Files
+	for _, t := range sum.Todos {
+		part.Todos = append(part.Todos, thread.Todo{Text: t.Text, Status: t.Status})
 	}
-	p.Done = s.Done
-	return p
+	part.Done = sum.Done
+	return part
 }

@@ -215,7 +215,7 @@ func TestAdvanceOfAnotherContent(t *testing.T) {
 		}
 		// Another byte near either end of what was read.
 		for i := 0; i < len(data); i += step {
-			if i >= sample && i < len(data)-sample {
+			if i >= sampleSize && i < len(data)-sampleSize {
 				continue
 			}
 			other := bytes.Clone(data)
@@ -240,7 +240,7 @@ func TestStored(t *testing.T) {
 	w := worldOf(t, "claude", "c.jsonl")
 	stored := func() (summary.Summary, bool) {
 		t.Helper()
-		sum, current, err := w.at.Stored(w.file, keepText)
+		sum, current, err := w.at.ReadStored(w.file, keepText)
 		testenv.NoError(t, err)
 		return sum, current
 	}
@@ -308,7 +308,7 @@ func TestRemovedIsTakenBack(t *testing.T) {
 	say("one", long)
 	f := say("one", "the third")
 	r := &session.Record{ID: "id"}
-	p := Carry{Record: r}.part(f, &thread.Thread{Prompts: []thread.Quote{{Text: long, Session: "id"}}})
+	p := Carry{Record: r}.threadPart(f, &thread.Thread{Prompts: []thread.Quote{{Text: long, Session: "id"}}})
 	if len(p.TakenBack) != 1 || p.TakenBack[0].Text != long || len(p.Prompts) != 2 {
 		t.Errorf("taken back is %.300v", p.TakenBack)
 	}
@@ -403,7 +403,7 @@ func TestAdvanceOfHuge(t *testing.T) {
 	if got := strings.Join(typed, "|"); got != "the first request|one in between|the last request" {
 		t.Errorf("the messages are %s", got)
 	}
-	if c := fold.Concluded; len(c) != 2 || c[0].Text != "decided halfway" {
+	if c := fold.Conclusions; len(c) != 2 || c[0].Text != "decided halfway" {
 		t.Errorf("%d answers: %.80v", len(c), c)
 	}
 	read = 0
@@ -473,7 +473,7 @@ func FuzzCursor(f *testing.F) {
 	f.Add([]byte("null"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		testenv.NoError(t, os.WriteFile(w.at.Path, data, 0o600))
-		if _, _, err := w.at.Stored(w.file, keepText); err != nil {
+		if _, _, err := w.at.ReadStored(w.file, keepText); err != nil {
 			t.Error(err)
 		}
 		fold, err := w.at.Advance(w.file, "/work", w.read, keepText, nil)
@@ -517,7 +517,7 @@ func TestTimeOfPart(t *testing.T) {
 	testenv.NoError(t, json.Unmarshal(data, saved))
 	c := Carry{Record: &session.Record{ID: "s"}, Now: at.Add(time.Hour)}
 	for _, f := range []*summary.Fold{f, saved} {
-		if p := c.part(f, &thread.Thread{}); !p.Last.Equal(at.Add(time.Minute)) {
+		if p := c.threadPart(f, &thread.Thread{}); !p.Last.Equal(at.Add(time.Minute)) {
 			t.Errorf("%v", p.Last)
 		}
 	}

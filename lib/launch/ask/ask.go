@@ -106,7 +106,7 @@ func (p *Predecessor) accountChange() string {
 	if !p.Client.Ask.OwnAccount {
 		return ""
 	}
-	return p.Client.Account(p.env.Getenv, p.Store)
+	return p.Client.AccountChange(p.env.Getenv, p.Store)
 }
 
 // prepareCall prepares a run of the client, which ends with ctx. stream keeps it open for many
@@ -114,7 +114,7 @@ func (p *Predecessor) accountChange() string {
 // a folder to be removed afterwards; it may be "".
 func (p *Predecessor) prepareCall(ctx context.Context, stream, seeded bool) (cmd *exec.Cmd, scratch string, err error) {
 	a, dir := p.Client.Ask, p.Dir
-	if a.Scratch() {
+	if a.NeedsScratch() {
 		if scratch, err = MakeScratch(cmp.Or(p.env.Getenv("TMPDIR"), "/tmp")); err != nil {
 			return nil, "", err
 		}
@@ -136,7 +136,7 @@ func (p *Predecessor) prepareCall(ctx context.Context, stream, seeded bool) (cmd
 // askArguments returns the arguments of a question, with those that switch off the client's MCP servers.
 func (p *Predecessor) askArguments(scratch string, stream bool) []string {
 	a := p.Client.Ask
-	words := a.Argv(p.Transcript, string(p.ID), scratch, stream)
+	words := a.Arguments(p.Transcript, string(p.ID), scratch, stream)
 	if len(a.Servers) == 0 {
 		return words
 	}

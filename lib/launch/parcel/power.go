@@ -258,7 +258,7 @@ func (w *unpacking) findPowers() (all []Power, err error) {
 		all = append(all, Power{What: fmt.Sprintf("it left as an agent of %s, and is one of %s now", w.oldInstance.Agent, w.client.Name)})
 	}
 	args := w.client.Restart(slices.Concat([]string(w.client.Command), w.startArgs()), agent.NextRun{})
-	if agent.FreedomOf(args) > agent.Freedom("default") { // mutant never: TestReturns
+	if agent.FreedomOfArgs(args) > agent.FreedomOfMode("default") { // mutant never: TestReturns
 		all = append(all, Power{What: "its client would not ask you: " + strings.Join(args, " ")})
 	}
 	return all, nil
@@ -272,9 +272,9 @@ func (w *unpacking) startArgs() []string {
 	case w.oldInstance != nil || w.client.Name != w.Instance.Agent:
 		return nil
 	case w.Args:
-		return w.client.Kept(append(slices.Clone([]string(w.client.Command)), w.Instance.Args...))
+		return w.client.ChosenArgs(append(slices.Clone([]string(w.client.Command)), w.Instance.Args...))
 	}
-	safe, _ := w.client.Harmless(w.Instance.Args)
+	safe, _ := w.client.SplitHarmless(w.Instance.Args)
 	return safe
 }
 

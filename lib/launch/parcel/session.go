@@ -204,16 +204,16 @@ func (w *unpacking) makeConversation() (transcript string, current session.ID, e
 		return "", "", err
 	}
 	settled, err := conversation.PairResults(source)
-	if err != nil || settled.Len == 0 {
+	if err != nil || settled.MaxEntries == 0 {
 		return "", "", err
 	}
 	writer := writers.FindWriter(w.client.Name)
-	to := &conversation.Copy{ID: w.plan.Session, From: s.Agent, CWD: w.Path, Branch: w.Branch, Now: w.Env.Now(), Settled: settled}
+	to := &conversation.Copy{ID: w.plan.Session, FromClient: s.Agent, CWD: w.Path, Branch: w.Branch, Now: w.Env.Now(), Settled: settled}
 	own, err := account.FindCurrent(w.client.Name, w.Env.Getenv)
 	if err != nil {
 		return "", "", err
 	}
-	if transcript, err = writer.Place(own, to); err != nil {
+	if transcript, err = writer.TranscriptPath(own, to); err != nil {
 		return "", "", err
 	}
 	write := func(out io.Writer) error { return writer.Write(out, to) }
@@ -582,7 +582,7 @@ func (w *unpacking) makeInstance(done Result) (Result, error) {
 	}
 	in.Args = w.startArgs()
 	if w.client.Name == from.Agent && !w.Args {
-		_, done.ArgsLeft = w.client.Harmless(from.Args)
+		_, done.ArgsLeft = w.client.SplitHarmless(from.Args)
 	}
 	done.Args = in.Args
 	set(in)

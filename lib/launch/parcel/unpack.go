@@ -224,9 +224,9 @@ func (u Unpacker) Ask(in io.Reader) error {
 // findAgent finds the client in this machine's table, and its program.
 func (w *unpacking) findAgent() error {
 	name := cmp.Or(w.ClientHere, w.Instance.Agent)
-	if !w.Table.Known(name) {
+	if !w.Table.HasClient(name) {
 		if w.ClientHere != "" {
-			return w.Table.Unknown(name)
+			return w.Table.UnknownError(name)
 		}
 		return w.failWithFlags(fmt.Errorf("no agent is called %s here", w.Env.Quoted(name)), "--agent names one that goes on with the conversation")
 	}

@@ -154,7 +154,7 @@ func (s Successor) WidensPermissions(mode string, r Run) string {
 	within := s.isInProject(r)
 	program, err := process.LookPath(r.Args[0], r.Dir, r.Env)
 	switch {
-	case mode != "" && agent.Freedom(mode) < agent.FreedomOf(r.Args): // mutant never: TestOutgrows
+	case mode != "" && agent.FreedomOfMode(mode) < agent.FreedomOfArgs(r.Args): // mutant never: TestOutgrows
 		return fmt.Sprintf("its successor would start with more freedom than it has now (%s)", mode)
 	case s.BringsLauncher(r):
 		return "what its successor is started in lies in the project"
@@ -162,7 +162,7 @@ func (s Successor) WidensPermissions(mode string, r Run) string {
 		return err.Error()
 	case within(program):
 		return "its successor's program lies in the project"
-	case slices.ContainsFunc(agent.Files(r.Args), within):
+	case slices.ContainsFunc(agent.FileArgs(r.Args), within):
 		return "its successor's program or settings lie in the project"
 	}
 	for _, kv := range r.Env {

@@ -120,7 +120,7 @@ func (f FirstPrompt) typeInto(server tmux.Server) error {
 				quietTime = min(quietTime, Undisturbed)
 			}
 			continue
-		case shown != agent.EmptyInput, f.Client.Opens(plain), f.Client.ScreenState(plain) == agent.Busy:
+		case shown != agent.EmptyInput, f.Client.MayAskTrust(plain), f.Client.ScreenState(plain) == agent.Busy:
 			takesSince = time.Time{}
 			continue
 		case takesSince.IsZero():

@@ -132,7 +132,7 @@ func (s Successor) PlanRun(prev Previous, next agent.NextRun, known *agent.Table
 	if s.Client.Name == prev.Client {
 		args = process.Typed(prev.Args, prev.Dir)
 		if prev.Process.IsSet() && !isRunnable(args, prev.Dir, prev.Environ) { // an update removed the version that still runs
-			args = append(slices.Clone(s.Client.Command), s.Client.Kept(args)...)
+			args = append(slices.Clone(s.Client.Command), s.Client.ChosenArgs(args)...)
 		}
 	}
 	around, earlier := prev.Launcher, process.Proc{}

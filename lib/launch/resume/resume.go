@@ -42,7 +42,7 @@ func BuildCommand(known *agent.Table, c agent.Client, s Session, fork bool, gete
 		cmd.Args = c.Restart(nil, agent.NextRun{Resume: string(s.ID), Fork: fork})
 	}
 	if c.StoreEnv != "" {
-		if change := c.Account(getenv, s.Store); change != "" {
+		if change := c.AccountChange(getenv, s.Store); change != "" {
 			cmd.Set = append(cmd.Set, change)
 		}
 	}

@@ -29,7 +29,7 @@ func (t Target) awaitQuestion(patience time.Duration) (agent.Question, error) {
 			return agent.Question{}, err
 		}
 		if q, ok := t.Client.Question(screen); ok {
-			if last = time.Now(); last.Sub(begin) < openWait && t.Client.Opens(agent.Plain(screen)) {
+			if last = time.Now(); last.Sub(begin) < openWait && t.Client.MayAskTrust(agent.Plain(screen)) {
 				continue
 			}
 			return q, nil

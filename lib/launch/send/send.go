@@ -264,7 +264,7 @@ func (t Target) pasteAgain(text, piece, before, earlier string, begin time.Time,
 			return t.awaitArrival(before, false, begin, within, within)
 		case it:
 			return "", errTaken
-		case shown != agent.EmptyInput || !keyAlone || another || works || t.Client.Deaf(screen):
+		case shown != agent.EmptyInput || !keyAlone || another || works || t.Client.DropsPrompt(screen):
 			emptySince = time.Time{}
 		case emptySince.IsZero():
 			emptySince = time.Now()
@@ -345,7 +345,7 @@ func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits)
 			return t.proofAtEnd(v.hookReported, since, err)
 		}
 		v.input, _ = t.Client.Input(screen)
-		v.deaf = t.Client.Deaf(screen)
+		v.deaf = t.Client.DropsPrompt(screen)
 		shown := agent.Plain(screen)
 		v.works = t.Client.ScreenState(shown) == agent.Busy
 		v.shown = v.input != agent.Draft && strings.Contains(withoutSpace(shown), words)
@@ -441,7 +441,7 @@ func (t Target) waitUntilFree(settle time.Duration) (string, error) {
 			err = ErrDraft
 		case shown == agent.NoInput && known:
 			err = ErrNoInput
-		case t.Client.Deaf(screen):
+		case t.Client.DropsPrompt(screen):
 			err = ErrDeaf
 		case t.Client.BusyDrops && t.Client.ScreenState(agent.Plain(screen)) == agent.Busy: // mutant never: . TestScripts/session_send$
 			err = ErrWorks
@@ -487,7 +487,7 @@ func (t Target) awaitArrival(before string, follows bool, since time.Time, withi
 		switch {
 		case shown == agent.Asks:
 			return "", ErrAsks
-		case t.Client.Deaf(screen) && now.Sub(begin) <= within: // Enter comes afterwards
+		case t.Client.DropsPrompt(screen) && now.Sub(begin) <= within: // Enter comes afterwards
 			continue
 		case follows && box == first && now.Sub(begin) < restWait:
 		case known && shown == agent.Draft, !known && box != before || !known && !seenSince.IsZero():

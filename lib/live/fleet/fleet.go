@@ -502,7 +502,7 @@ func (m *Member) readRecord(store instance.Store, known *agent.Table, in *instan
 	if r := m.Record; r != nil && r.Agent != "" && r.Agent != in.Agent && m.hasBegun() {
 		if c := known.FindClient(r.Agent); c.Dialect != known.FindClient(in.Agent).Dialect { // else it is a variant, whose hooks have the name of its client
 			args, _ := r.Process().Args() // none if it has ended
-			in.Agent, in.Args, in.Account = r.Agent, c.Kept(args), ""
+			in.Agent, in.Args, in.Account = r.Agent, c.ChosenArgs(args), ""
 		}
 	}
 }
@@ -704,7 +704,7 @@ func (m *Member) LastAnswer(clean func(string) string) string {
 		return ""
 	}
 	f := conversation.File{Client: cmp.Or(m.Record.Agent, contract.Default), Path: m.Record.Transcript, ID: m.Record.ID}
-	sum, _, _ := tail.NewFile(m.home, m.Record).Stored(f, clean) // an unreadable file has none
+	sum, _, _ := tail.NewFile(m.home, m.Record).ReadStored(f, clean) // an unreadable file has none
 	return sum.Answer
 }
 
@@ -827,7 +827,7 @@ func (m *Member) LimitEnd(at time.Time) time.Time {
 	if !ok {
 		return time.Time{}
 	}
-	return limiter.Resets(m.Record.Transcript, at.Add(-time.Minute)) // the hook runs after the client has written it
+	return limiter.LimitEnd(m.Record.Transcript, at.Add(-time.Minute)) // the hook runs after the client has written it
 }
 
 // hookObservation returns the last report of the session's hooks. Without a stored state, it uses
@@ -863,7 +863,7 @@ func (m *Member) stopObservation(told status.Observation) status.Observation {
 	if !ok || told.Status != status.Running && !told.Reason.Asks() || m.conversationStore() == "" {
 		return status.Observation{}
 	}
-	at, why := stopper.Stopped(m.Record.Transcript, told.At)
+	at, why := stopper.TurnStopped(m.Record.Transcript, told.At)
 	return status.Observation{Source: status.Conversation, At: at, Status: status.Waiting, Reason: why}
 }
 

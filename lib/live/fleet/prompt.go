@@ -41,5 +41,5 @@ func (m *Member) RefusedSince() func(since time.Time) bool {
 	if path == "" {
 		path = files.Path(m.Record.Agent, m.clientEnv(), m.Record.CWD, string(m.Record.ID))
 	}
-	return func(since time.Time) bool { return !refuser.Refused(path, since).IsZero() }
+	return func(since time.Time) bool { return !refuser.PromptDropped(path, since).IsZero() }
 }

@@ -50,7 +50,7 @@ func (m *Member) setSilence() {
 		last = info.ModTime()
 	}
 	f := conversation.File{Client: m.Record.Agent, Path: path, ID: m.Record.ID, Size: info.Size()}
-	if now.Sub(last) < silentAfter || conversation.CallRuns(m.reader(), f) || m.runsCommand(last) {
+	if now.Sub(last) < silentAfter || conversation.EndsInCall(m.reader(), f) || m.runsCommand(last) {
 		return
 	}
 	m.SilentSince, m.SilentFor = last, now.Sub(last)

@@ -238,7 +238,7 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	if err != nil {
 		return launch.Starter{}, err
 	}
-	if !a.Table.Known(e.Provider) {
+	if !a.Table.HasClient(e.Provider) {
 		return launch.Starter{}, fmt.Errorf("no agent is called '%s'", e.Provider)
 	}
 	in.Agent, in.Args, in.Launcher = a.Table.FindClient(e.Provider).Name, nil, nil

@@ -153,7 +153,7 @@ func (r Reader) Find(store string, each func(conversation.File)) error {
 			continue
 		}
 		f := conversation.File{Client: r.Agent, Store: store, Path: filepath.Join(store, e.Name()), ID: id}
-		if lost.Stat(&f) {
+		if lost.SetStat(&f) {
 			each(f)
 		}
 	}
@@ -167,7 +167,7 @@ func (r Reader) Metadata(f conversation.File) (m conversation.Metadata, err erro
 		if m.Started.IsZero() {
 			m.Started = l.Time
 		}
-		conversation.Keep(&m.CWD, l.CWD)
+		conversation.SetIfEmpty(&m.CWD, l.CWD)
 		if l.Kind == conversation.Prompt && m.Prompt == "" {
 			m.Prompt = conversation.Excerpt(l.Text)
 		}

@@ -166,7 +166,7 @@ func TestLinked(t *testing.T) {
 		testenv.NoError(t, err)
 		var talks []conversation.Conversation
 		for i := range 20 {
-			m := conversation.Metadata{ID: session.ID(id()), Started: time.Unix(int64(1e9+i), 0), First: fmt.Sprint("f", r.IntN(12))}
+			m := conversation.Metadata{ID: session.ID(id()), Started: time.Unix(int64(1e9+i), 0), FirstID: fmt.Sprint("f", r.IntN(12))}
 			switch r.IntN(4) {
 			case 0:
 				m.Parent = session.ID(id())

@@ -64,7 +64,7 @@ func (*Reader) Find(store string, each func(conversation.File)) error {
 	for _, id := range ids {
 		for _, name := range []string{full, short} {
 			path := filepath.Join(dir, string(id), generated, "logs", name)
-			if found.Give(conversation.File{Path: path, ID: id, Parent: parents[id]}) {
+			if found.GiveFile(conversation.File{Path: path, ID: id, Parent: parents[id]}) {
 				break
 			}
 		}
@@ -77,19 +77,19 @@ func (*Reader) Find(store string, each func(conversation.File)) error {
 func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
 	front := func(line []byte) (more bool) {
-		r := conversation.Record(line)
-		conversation.KeepTime(&m.Started, timeOf(r))
-		if text, ok := prompt(r, f.Parent != ""); ok {
-			conversation.Keep(&m.Prompt, conversation.Asked(text))
+		r := conversation.ParseRecord(line)
+		conversation.SetTimeIfZero(&m.Started, timeOf(r))
+		if text, ok := personText(r, f.Parent != ""); ok {
+			conversation.SetIfEmpty(&m.Prompt, conversation.PromptExcerpt(text))
 		}
-		conversation.Keep(&m.Model, modelOf(r))
+		conversation.SetIfEmpty(&m.Model, modelOf(r))
 		return m.Prompt == ""
 	}
 	chosen := ""
 	err := conversation.FrontAndBack(f, front, func(line []byte) bool {
-		r := conversation.Record(line)
-		conversation.KeepTime(&m.Last, timeOf(r))
-		conversation.Keep(&chosen, modelOf(r))
+		r := conversation.ParseRecord(line)
+		conversation.SetTimeIfZero(&m.Last, timeOf(r))
+		conversation.SetIfEmpty(&chosen, modelOf(r))
 		return true
 	})
 	if err != nil || m.Started.IsZero() && m.Last.IsZero() {
@@ -109,7 +109,7 @@ func (a *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 type storeFolders struct {
 	size    int64
 	changed time.Time
-	of      map[session.ID]string
+	byID    map[session.ID]string
 }
 
 // maxCache bounds the list of the last conversation of each folder, in bytes.
@@ -120,41 +120,41 @@ const maxCache = 4 << 20
 func (a *Reader) foldersOf(store string) (map[session.ID]string, error) {
 	path := filepath.Join(store, "history.jsonl")
 	cache := filepath.Join(store, "cache", "last_conversations.json")
-	now := storeFolders{of: map[session.ID]string{}}
+	current := storeFolders{byID: map[session.ID]string{}}
 	for _, path := range []string{path, cache} {
 		if info, err := os.Stat(path); err == nil {
-			now.size += info.Size()
-			if info.ModTime().After(now.changed) {
-				now.changed = info.ModTime()
+			current.size += info.Size()
+			if info.ModTime().After(current.changed) {
+				current.changed = info.ModTime()
 			}
 		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if known := a.folders[store]; known != nil && known.size == now.size && known.changed.Equal(now.changed) {
-		return known.of, nil
+	if known := a.folders[store]; known != nil && known.size == current.size && known.changed.Equal(current.changed) {
+		return known.byID, nil
 	}
-	keep := func(v gjson.Result, dir string) {
+	addFolder := func(v gjson.Result, dir string) {
 		id := conversation.IDOf(v)
-		if _, have := now.of[id]; id != "" && !have && filepath.IsAbs(dir) {
-			now.of[id] = strings.Clone(dir)
+		if _, have := current.byID[id]; id != "" && !have && filepath.IsAbs(dir) {
+			current.byID[id] = strings.Clone(dir)
 		}
 	}
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
-		r := conversation.Record(line)
-		keep(r.Get("conversationId"), r.Get("workspace").Str)
+		r := conversation.ParseRecord(line)
+		addFolder(r.Get("conversationId"), r.Get("workspace").Str)
 		return true
 	})
 	last, cerr := conversation.ReadJSON(cache, maxCache)
 	last.ForEach(func(dir, id gjson.Result) bool {
-		keep(id, dir.Str)
+		addFolder(id, dir.Str)
 		return true
 	})
 	if a.folders == nil {
 		a.folders = map[string]*storeFolders{}
 	}
-	a.folders[store] = &now
-	return now.of, errors.Join(conversation.Unreadable(path, err), cerr)
+	a.folders[store] = &current
+	return current.byID, errors.Join(conversation.UnreadableError(path, err), cerr)
 }
 
 func timeOf(r gjson.Result) time.Time { return conversation.ParseTime(r.Get("created_at").Str) }
@@ -174,9 +174,9 @@ const (
 	byUser    = "USER_EXPLICIT"
 )
 
-// prompt returns what a step has of the person or, in a subagent's conversation, of the
+// personText returns what a step has of the person or, in a subagent's conversation, of the
 // agent that started it. What hooks and the client add in their name is not theirs.
-func prompt(r gjson.Result, subagent bool) (text string, ok bool) {
+func personText(r gjson.Result, subagent bool) (text string, ok bool) {
 	if kind := r.Get("type").Str; kind != "" && kind != userInput || !subagent && r.Get("source").Str != byUser || kind == "" && r.Get("source").Str != byUser {
 		return "", false
 	}
@@ -207,7 +207,7 @@ func modelOf(r gjson.Result) string {
 
 // entriesOf returns the entries of a step. A tool's result is the step after its call, and
 // nothing else links them. twice is as in a short transcript.
-func entriesOf(r gjson.Result, subagent, twice bool) (all []conversation.Entry) {
+func entriesOf(r gjson.Result, subagent, encodedTwice bool) (all []conversation.Entry) {
 	kind, source, content := r.Get("type").Str, r.Get("source").Str, r.Get("content").Str
 	give := func(e conversation.Entry) {
 		if e.Text == "" && e.Kind != conversation.Call && e.Kind != conversation.Result {
@@ -219,13 +219,13 @@ func entriesOf(r gjson.Result, subagent, twice bool) (all []conversation.Entry) 
 	}
 	switch {
 	case kind == userInput, kind == "" && source == byUser:
-		text, _ := prompt(r, subagent)
+		text, _ := personText(r, subagent)
 		give(conversation.Entry{Kind: conversation.Prompt, Text: text})
 	case kind == "PLANNER_RESPONSE":
 		give(conversation.Entry{Kind: conversation.Thought, Text: r.Get("thinking").Str})
 		give(conversation.Entry{Kind: conversation.Answer, Text: content})
 		for _, call := range r.Get("tool_calls").Array() {
-			args := arguments(call.Get("args"), twice)
+			args := ownArguments(call.Get("args"), encodedTwice)
 			e := conversation.Entry{Kind: conversation.Call, Tool: call.Get("name").Str, Text: conversation.Arguments(args)}
 			switch e.Tool {
 			case "run_command":
@@ -252,9 +252,9 @@ func entriesOf(r gjson.Result, subagent, twice bool) (all []conversation.Entry) 
 	return all
 }
 
-// arguments returns a call's arguments without the two that only describe the call. With twice,
+// ownArguments returns a call's arguments without the two that only describe the call. With twice,
 // each value is a string that contains JSON.
-func arguments(args gjson.Result, twice bool) gjson.Result {
+func ownArguments(args gjson.Result, encodedTwice bool) gjson.Result {
 	if !args.IsObject() {
 		return args
 	}
@@ -265,7 +265,7 @@ func arguments(args gjson.Result, twice bool) gjson.Result {
 			return true
 		}
 		raw := v.Raw
-		if twice && gjson.Valid(v.Str) {
+		if encodedTwice && gjson.Valid(v.Str) {
 			raw = v.Str
 		}
 		if b.Len() > 1 {
@@ -289,7 +289,7 @@ func (*Reader) Unknown(f conversation.File, each func(kind string)) error {
 }
 
 func kindOf(line []byte) string {
-	if kind := conversation.TypeOf(line); kind == "" || gjson.GetBytes(line, "source").Str != fromModel {
+	if kind := conversation.RecordType(line); kind == "" || gjson.GetBytes(line, "source").Str != fromModel {
 		return kind
 	}
 	return fromModel

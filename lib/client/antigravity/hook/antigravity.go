@@ -19,11 +19,11 @@ import (
 // whose answer reaches the model. The first of a turn is the person's prompt, whose text it
 // does not give. No hook runs when a session starts, is compacted or ends.
 var Client = contract.Client{
-	Client:        &names.Antigravity,
-	Accounts:      contract.Accounts("", []string{store}, "brain"),
-	RunsElsewhere: true, // in the folder of hooks.json
-	Owns:          owns,
-	Parent:        parent,
+	Client:         &names.Antigravity,
+	Accounts:       contract.Accounts("", []string{store}, "brain"),
+	RunsElsewhere:  true, // in the folder of hooks.json
+	OwnsTranscript: owns,
+	ParentSession:  parent,
 	Fields: []contract.FieldName{
 		{Name: "conversationId", Field: contract.SessionID},
 		{Name: "workspacePaths", Field: contract.Roots},

@@ -13,35 +13,35 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// takenBack returns the offsets of the records that the person took back (/rewind): the
+// takenBackRecords returns the offsets of the records that the person took back (/rewind): the
 // next prompt follows the record before them. Most conversations have none, so the links of
 // all records are read only where a prompt does not follow the record before it.
-func takenBack(path string, o conversation.Options) (gone map[int64]bool, err error) {
-	is, err := isStraight(path, o.From)
-	if is || err != nil {
+func takenBackRecords(path string, o conversation.Options) (gone map[int64]bool, err error) {
+	isStraightPath, err := isStraight(path, o.From)
+	if isStraightPath || err != nil {
 		return nil, err
 	}
-	var all conversation.Branch
-	end := 0 // behind the last message: the path does not begin at a note that was written late
+	var links conversation.Branch
+	count := 0 // behind the last message: the path does not begin at a note that was written late
 	add := func(rec record, at int64) bool {
 		if rec.id != "" && !rec.Sidechain {
 			begins := rec.Kind == "user" && rec.toRequest().Text != ""
-			all = append(all, conversation.Link{At: at, ID: conversation.HashID(rec.id), Parent: conversation.HashID(rec.parent), Begins: begins, Unlinked: !rec.linked})
+			links = append(links, conversation.Link{Offset: at, ID: conversation.HashID(rec.id), Parent: conversation.HashID(rec.parent), Retractable: begins, ParentUnknown: !rec.namesParent})
 			if rec.Kind == "user" || rec.Kind == "assistant" {
-				end = len(all)
+				count = len(links)
 			}
 		}
 		return true
 	}
 	_, err = conversation.LinesWithin(path, 0, conversation.MaxHeld, func(line []byte, at int64) bool {
-		return add(parse(line), at)
-	}, func(front, back []byte, at int64) bool { return add(linkOf(front, back), at) })
+		return add(parseRecord(line), at)
+	}, func(front, back []byte, at int64) bool { return add(recordOfEnds(front, back), at) })
 	if err != nil {
 		return nil, err
 	}
-	all = all[:end]
-	gone = all.Gone()
-	all.Report(o, gone)
+	links = links[:count]
+	gone = links.TakenBackOffsets()
+	links.ReportEarlier(o, gone)
 	return gone, nil
 }
 
@@ -54,80 +54,80 @@ type stretch struct {
 // nearEnd is how far from a record's end its id mostly is, in bytes.
 const nearEnd = 512
 
-// straight is the last stretch that isStraight was true of: a summary of a long conversation asks twice.
-var straight atomic.Pointer[stretch]
+// lastStraight is the last stretch that isStraight was true of: a summary of a long conversation asks twice.
+var lastStraight atomic.Pointer[stretch]
 
 // isStraight reports whether each prompt from an offset on follows the record before it.
-func isStraight(path string, from int64) (is bool, err error) {
+func isStraight(path string, from int64) (straightSoFar bool, err error) {
 	now := stretch{path: path, from: from}
 	if info, err := os.Stat(path); err == nil {
 		now.size, now.changed = info.Size(), info.ModTime().UnixNano()
 	}
-	if known := straight.Load(); known != nil && *known == now {
+	if known := lastStraight.Load(); known != nil && *known == now {
 		return true, nil
 	}
 	before, err := idBefore(path, from)
 	if err != nil {
 		return false, err
 	}
-	is = true
+	straightSoFar = true
 	_, err = conversation.LinesWithin(path, from, conversation.MaxHeld, func(line []byte, _ int64) bool {
 		if bytes.Contains(line[:min(len(line), 128)], []byte(`"isSidechain":true`)) {
 			return true
 		}
 		if isAsking(line) && len(before) > 0 {
-			rec := parse(line)
-			is = rec.id == "" || rec.follows(string(before)) || rec.toRequest().Text == ""
+			rec := parseRecord(line)
+			straightSoFar = rec.id == "" || rec.follows(string(before)) || rec.toRequest().Text == ""
 		}
-		id := idIn(line[max(len(line)-nearEnd, 0):])
+		id := findID(line[max(len(line)-nearEnd, 0):])
 		if len(id) == 0 {
-			id = idIn(line)
+			id = findID(line)
 		}
 		if len(id) > 0 {
 			before = append(before[:0], id...)
 		}
-		return is
+		return straightSoFar
 	}, func(front, back []byte, _ int64) bool {
-		before = append(before[:0], linkOf(front, back).id...)
+		before = append(before[:0], recordOfEnds(front, back).id...)
 		return true
 	})
-	if is && err == nil {
-		straight.Store(&now)
+	if straightSoFar && err == nil {
+		lastStraight.Store(&now)
 	}
-	return is && err == nil, err
+	return straightSoFar && err == nil, err
 }
 
-// linkOf returns the record of a line of which only both ends are known, with its ids.
-func linkOf(front, back []byte) record {
+// recordOfEnds returns the record of a line of which only both ends are known, with its ids.
+func recordOfEnds(front, back []byte) record {
 	rec := parseEnds(front, back)
-	rec.parent, rec.linked = gjson.GetBytes(front, "parentUuid").Str, true
+	rec.parent, rec.namesParent = gjson.GetBytes(front, "parentUuid").Str, true
 	rec.Sidechain = gjson.GetBytes(front, "isSidechain").Bool()
-	rec.id = string(idIn(back))
+	rec.id = string(findID(back))
 	return rec
 }
 
 // toRequest returns what a person or another agent asks in the record; a reply begins no turn.
 func (rec record) toRequest() request {
-	q := rec.request()
+	q := rec.personRequest()
 	if q.Reply {
 		return request{}
 	}
-	if sent := rec.messages(); q.Text == "" && len(sent) > 0 {
+	if sent := rec.othersMessages(); q.Text == "" && len(sent) > 0 {
 		q.Text = sent[0].Text
 	}
 	return q
 }
 
-func (rec record) follows(id string) bool { return !rec.linked || rec.parent == id }
+func (rec record) follows(id string) bool { return !rec.namesParent || rec.parent == id }
 
-// idIn returns the id in a line, without parsing it, or that of an object in the line.
-func idIn(line []byte) []byte {
+// findID returns the id in a line, without parsing it, or that of an object in the line.
+func findID(line []byte) []byte {
 	const key = `"uuid":"`
 	_, after, ok := bytes.Cut(line, []byte(key))
 	if !ok {
 		if !bytes.Contains(line, []byte(`"uuid"`)) {
 			return nil
-		} else if rec := parse(line); rec.id != "" { // another program wrote it
+		} else if rec := parseRecord(line); rec.id != "" { // another program wrote it
 			return []byte(strings.Clone(rec.id))
 		}
 		return nil
@@ -157,7 +157,7 @@ func idBefore(path string, from int64) (id []byte, err error) {
 		for len(near) > 0 && id == nil {
 			i := bytes.LastIndexByte(bytes.TrimRight(near, "\n"), '\n') + 1
 			if line := bytes.TrimSpace(near[i:]); bytes.HasPrefix(line, []byte("{")) && !bytes.Contains(line[:min(len(line), 128)], []byte(`"isSidechain":true`)) {
-				id = bytes.Clone(idIn(line))
+				id = bytes.Clone(findID(line))
 			}
 			near = near[:i]
 		}

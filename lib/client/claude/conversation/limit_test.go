@@ -27,7 +27,7 @@ func TestResets(t *testing.T) {
 		{"resets 3pm", ""}, {"resets 3pm (", ""}, {"resets 3pm ()", ""}, {"resets 3pm (Local)", ""},
 		{"resets 3pm (../../etc/passwd)", ""}, {"resets 25pm (UTC)", ""}, {"resets soon (UTC)", ""}, {"", ""},
 	} {
-		got := resets(c.text, said)
+		got := parseReset(c.text, said)
 		if text := got.UTC().Format(time.RFC3339); (c.want != "" || !got.IsZero()) && text != c.want {
 			t.Errorf("%q: %s, not %s", c.text, text, c.want)
 		}
@@ -55,7 +55,7 @@ func TestResetsOfAConversation(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "c.jsonl")
 		testenv.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
-		if got := (Reader{}).Resets(path, after); got.IsZero() == c.known {
+		if got := (Reader{}).LimitEnd(path, after); got.IsZero() == c.known {
 			t.Errorf("%s: %v", c.text, got)
 		}
 	}

@@ -75,8 +75,8 @@ func movable(name string) bool {
 }
 
 // Destination is of conversation.Mover.
-func (Writer) Destination(a conversation.Account, cwd string, id session.ID, name string) string {
-	transcript := byRule(a, cwd, string(id))
+func (Writer) Destination(a conversation.ClientFolder, cwd string, id session.ID, name string) string {
+	transcript := pathByRule(a, cwd, string(id))
 	if transcript == "" {
 		return ""
 	}
@@ -95,11 +95,11 @@ func (Writer) Destination(a conversation.Account, cwd string, id session.ID, nam
 // maxMoved bounds a line of a moved file, in bytes.
 const maxMoved = 256 << 20
 
-// moved are the types of records that are what was said, or are shown beside it. When it
+// movedTypes are the types of records that are what was said, or are shown beside it. When it
 // resumes, Claude Code acts on others: it goes to another folder (worktree-state, relocated),
 // takes an agent's settings or another mode (agent-setting, mode), connects (bridge-session), and on a rewind writes
 // and removes files (file-history-snapshot).
-var moved = []string{
+var movedTypes = []string{
 	"user", "assistant", "system", "attachment", "progress", "summary", "custom-title", "ai-title", "last-prompt", "tag", "pr-link", "queue-operation",
 	"permission-mode", "content-replacement", "marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset",
 }
@@ -137,11 +137,11 @@ func restrictMode(line []byte) []byte {
 		return nil
 	}
 	var out bytes.Buffer
-	changed, is := false, true
+	changed, isMoved := false, true
 	record.ForEach(func(key, value gjson.Result) bool {
 		raw := value.Raw
-		if key.Str == "type" && (value.Type != gjson.String || !slices.Contains(moved, value.Str)) { // mutant never: TestRestrict
-			is = false
+		if key.Str == "type" && (value.Type != gjson.String || !slices.Contains(movedTypes, value.Str)) { // mutant never: TestRestrict
+			isMoved = false
 		}
 		if key.Str == "permissionMode" && raw != `"default"` && raw != `"plan"` { // mutant never: TestRestrict
 			raw, changed = `"default"`, true
@@ -149,7 +149,7 @@ func restrictMode(line []byte) []byte {
 		fmt.Fprintf(&out, ",%s:%s", key.Raw, raw)
 		return true
 	})
-	if !is {
+	if !isMoved {
 		return nil
 	}
 	if !changed {

@@ -6,11 +6,11 @@ import "gt/lib/conversation"
 // is held. Claude Code can append the first turn's answer, results and notes to a new file
 // while the prompt that they follow is still in its queue. Its own resume goes by parentUuid.
 type ordering struct {
-	give  func(record, int64) bool
-	given map[uint64]bool // by the hash of the id
-	held  []*heldRecord   // their parents were not given
-	size  int             // the length of their lines
-	done  bool            // a prompt was given, or too much was held
+	giveRecord func(record, int64) bool
+	given      map[uint64]bool // by the hash of the id
+	held       []*heldRecord   // their parents were not given
+	size       int             // the length of their lines
+	isOrdered  bool            // a prompt was given, or too much was held
 }
 
 type heldRecord struct {
@@ -25,17 +25,17 @@ const (
 )
 
 // inOrder reports whether the records that come are given as they come.
-func (o *ordering) inOrder() bool { return o.done && len(o.held) == 0 }
+func (o *ordering) inOrder() bool { return o.isOrdered && len(o.held) == 0 }
 
 // add gives a record and what waited for it, or holds it. Its line has size bytes. A prompt is
 // never held, so that who wants only the first one reads no further.
 func (o *ordering) add(rec record, at int64, size int) bool {
 	if o.inOrder() {
-		return o.give(rec, at)
+		return o.giveRecord(rec, at)
 	}
 	switch {
 	case rec.id == "" || rec.parent == "" || rec.Sidechain || o.given[conversation.HashID(rec.parent)]: // it waits for nothing
-	case rec.request().Text != "": // what is held is of the turn before
+	case rec.personRequest().Text != "": // what is held is of the turn before
 		if !o.flush() {
 			return false
 		}
@@ -52,8 +52,8 @@ func (o *ordering) release(rec record, at int64) bool {
 		o.given = map[uint64]bool{}
 	}
 	o.given[conversation.HashID(rec.id)] = true
-	o.done = o.done || rec.request().Text != ""
-	if !o.give(rec, at) {
+	o.isOrdered = o.isOrdered || rec.personRequest().Text != ""
+	if !o.giveRecord(rec, at) {
 		return false
 	}
 	for i := 0; rec.id != "" && i < len(o.held); i++ {
@@ -76,7 +76,7 @@ func (o *ordering) releaseHeld(i int) bool {
 // flush gives what is held, and holds nothing from then on. It begins with the first record whose
 // parent is not held, or with the first of all if the parents form a circle.
 func (o *ordering) flush() bool {
-	o.done = true
+	o.isOrdered = true
 	for len(o.held) > 0 {
 		first := 0
 		for i := len(o.held) - 1; i >= 0; i-- {

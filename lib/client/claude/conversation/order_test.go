@@ -50,8 +50,8 @@ func TestOrderOfFirstTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.jsonl")
 			readertest.Put(t, path, strings.Join(lines, "\n")+"\n")
-			if m, err := (Reader{}).Metadata(conversation.File{Path: path}); err != nil || m.First != "p" || m.Prompt != "build it" {
-				t.Errorf("first %q, prompt %q, %v", m.First, m.Prompt, err)
+			if m, err := (Reader{}).Metadata(conversation.File{Path: path}); err != nil || m.FirstID != "p" || m.Prompt != "build it" {
+				t.Errorf("first %q, prompt %q, %v", m.FirstID, m.Prompt, err)
 			}
 			for _, o := range []conversation.Options{{}, {ForSummary: true}, {Skip: func([]byte) bool { return false }}} {
 				if got := entriesOf(t, path, o); got != want {

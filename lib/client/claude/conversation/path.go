@@ -18,8 +18,8 @@ const maxSlug = 200
 // else returns the path by the rule. It is empty if HOME is unknown.
 //
 // The id becomes a file name: check it before (session.ParseID).
-func Path(a conversation.Account, cwd, id string) string {
-	path := byRule(a, cwd, id)
+func Path(a conversation.ClientFolder, cwd, id string) string {
+	path := pathByRule(a, cwd, id)
 	if path == "" {
 		return ""
 	}
@@ -40,8 +40,8 @@ func Path(a conversation.Account, cwd, id string) string {
 	return path
 }
 
-// byRule is Path without a look at what exists.
-func byRule(a conversation.Account, cwd, id string) string {
+// pathByRule is Path without a look at what exists.
+func pathByRule(a conversation.ClientFolder, cwd, id string) string {
 	if a.Dir == "" {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func accountOf(getenv func(string) string) conversation.Account {
+func accountOf(getenv func(string) string) conversation.ClientFolder {
 	a, _ := account.FindCurrent("claude", getenv) // the zero Account without a HOME
 	return a
 }

@@ -34,7 +34,7 @@ func (Reader) Client() string { return "claude" }
 func (Reader) History(store string, each func(id session.ID, prompt string)) (path string, err error) {
 	path = filepath.Join(store, "history.jsonl")
 	_, err = conversation.Lines(path, 0, func(line []byte, _ int64) bool {
-		r := conversation.Record(line)
+		r := conversation.ParseRecord(line)
 		text := r.Get("display").Str
 		r.Get("pastedContents").ForEach(func(_, pasted gjson.Result) bool {
 			text += "\n" + pasted.Get("content").Str
@@ -45,7 +45,7 @@ func (Reader) History(store string, each func(id session.ID, prompt string)) (pa
 		}
 		return true
 	})
-	return path, conversation.Unreadable(path, err)
+	return path, conversation.UnreadableError(path, err)
 }
 
 // Find lists the projects' folders in parallel: a year has thousands of files, and their
@@ -107,15 +107,15 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
 	h.unnamed = f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		h.addFromStart(parse(line))
+		h.addFromStart(parseRecord(line))
 		return whole && !h.isComplete()
 	}, h.addFromEnd)
-	if err == nil && !h.complete() && f.Size > conversation.EndSize {
+	if err == nil && !h.hasModelToo() && f.Size > conversation.EndSize {
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			if isAsking(line) || h.CWD == "" || h.First == "" || bytes.Contains(line, []byte(`"model":`)) {
-				h.addFromStart(parse(line))
+			if isAsking(line) || h.CWD == "" || h.FirstID == "" || bytes.Contains(line, []byte(`"model":`)) {
+				h.addFromStart(parseRecord(line))
 			}
-			return !h.complete() && at < conversation.MaxFront
+			return !h.hasModelToo() && at < conversation.MaxFront
 		})
 	}
 	if err != nil {
@@ -127,29 +127,29 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 // header collects the metadata from the records at both ends of a file.
 type header struct {
 	conversation.Metadata           // from the front
-	rooted                bool      // First follows no other record
+	firstIsRoot           bool      // First follows no other record
 	unnamed               bool      // a subagent's of a version that names its parent only in the records
-	own                   time.Time // the time of a record that is never copied
+	ownTime               time.Time // the time of a record that is never copied
 	custom, generated     string    // the titles
 	summary               string
 	last                  struct{ branch, cwd, model string } // from the end
 }
 
 // isComplete reports whether no more of the front is needed, except for a model.
-func (h *header) isComplete() bool { return h.Prompt != "" && h.CWD != "" && h.First != "" }
+func (h *header) isComplete() bool { return h.Prompt != "" && h.CWD != "" && h.FirstID != "" }
 
-func (h *header) complete() bool { return h.isComplete() && (h.last.model != "" || h.Model != "") }
+func (h *header) hasModelToo() bool { return h.isComplete() && (h.last.model != "" || h.Model != "") }
 
 // addFromStart adds a record from the front, in the file's order. What an earlier one has stays.
 func (h *header) addFromStart(rec record) {
 	if at := conversation.ParseTime(rec.Timestamp); !at.IsZero() {
-		if rec.Kind == "queue-operation" && h.own.IsZero() {
-			h.own = at
+		if rec.Kind == "queue-operation" && h.ownTime.IsZero() {
+			h.ownTime = at
 		}
-		conversation.KeepTime(&h.Started, at)
+		conversation.SetTimeIfZero(&h.Started, at)
 	}
-	if rec.id != "" && (h.First == "" || !h.rooted && rec.parent == "") { // see ordering
-		h.First, h.rooted = rec.id, rec.parent == ""
+	if rec.id != "" && (h.FirstID == "" || !h.firstIsRoot && rec.parent == "") { // see ordering
+		h.FirstID, h.firstIsRoot = rec.id, rec.parent == ""
 	}
 	if h.ForkOf == "" && rec.forkedFrom != "" {
 		h.ForkOf, _ = session.ParseID(rec.forkedFrom)
@@ -160,15 +160,15 @@ func (h *header) addFromStart(rec record) {
 	if rec.entrypoint != "" {
 		h.Headless = strings.HasPrefix(rec.entrypoint, "sdk-")
 	}
-	conversation.Keep(&h.CWD, rec.cwd)
-	conversation.Keep(&h.Version, rec.version)
-	conversation.Keep(&h.Branch, rec.branch)
-	conversation.Keep(&h.Model, model(rec))
+	conversation.SetIfEmpty(&h.CWD, rec.cwd)
+	conversation.SetIfEmpty(&h.Version, rec.version)
+	conversation.SetIfEmpty(&h.Branch, rec.branch)
+	conversation.SetIfEmpty(&h.Model, modelOf(rec))
 	if h.Parent != "" {
 		rec = rec.ownText()
 	}
-	if q := rec.request(); q.Text != "" && h.Prompt == "" && !q.Reply {
-		h.Prompt = conversation.Asked(q.Text)
+	if q := rec.personRequest(); q.Text != "" && h.Prompt == "" && !q.Reply {
+		h.Prompt = conversation.PromptExcerpt(q.Text)
 	}
 }
 
@@ -179,28 +179,28 @@ func (h *header) addFromEnd(line []byte) bool {
 	has := func(key string) bool { return bytes.Contains(end, []byte(key)) || bytes.Contains(line, []byte(key)) }
 	missing := h.last.branch == "" && has(`"gitBranch"`) || h.last.cwd == "" && has(`"cwd"`) ||
 		h.last.model == "" && has(`"model"`) || h.Last.IsZero() && has(`"timestamp"`)
-	if front := line[:min(len(line), 32)]; !missing && !bytes.Contains(front, titled) && !bytes.Contains(front, []byte(`"summary"`)) {
+	if front := line[:min(len(line), 32)]; !missing && !bytes.Contains(front, titleMark) && !bytes.Contains(front, []byte(`"summary"`)) {
 		return true
 	}
-	rec := parse(line)
+	rec := parseRecord(line)
 	switch rec.Kind {
 	case "custom-title", "ai-title":
-		if rec.ofAnother(string(h.ID)) {
+		if rec.isOfAnother(string(h.ID)) {
 			return true
 		}
 	}
 	switch rec.Kind {
 	case "custom-title":
-		conversation.Keep(&h.custom, rec.title)
+		conversation.SetIfEmpty(&h.custom, rec.title)
 	case "ai-title":
-		conversation.Keep(&h.generated, rec.title)
+		conversation.SetIfEmpty(&h.generated, rec.title)
 	case "summary":
-		conversation.Keep(&h.summary, gjson.GetBytes(line, "summary").Str)
+		conversation.SetIfEmpty(&h.summary, gjson.GetBytes(line, "summary").Str)
 	}
-	conversation.Keep(&h.last.branch, rec.branch)
-	conversation.Keep(&h.last.cwd, rec.cwd)
-	conversation.Keep(&h.last.model, model(rec))
-	conversation.KeepTime(&h.Last, conversation.ParseTime(rec.Timestamp))
+	conversation.SetIfEmpty(&h.last.branch, rec.branch)
+	conversation.SetIfEmpty(&h.last.cwd, rec.cwd)
+	conversation.SetIfEmpty(&h.last.model, modelOf(rec))
+	conversation.SetTimeIfZero(&h.Last, conversation.ParseTime(rec.Timestamp))
 	return true
 }
 
@@ -208,19 +208,19 @@ func (h *header) addFromEnd(line []byte) bool {
 func (h *header) collectedMetadata() conversation.Metadata {
 	m := h.Metadata
 	// A fork's file begins with its own records, then has a copy with the old times.
-	if h.own.After(m.Started) {
-		m.Started = h.own
+	if h.ownTime.After(m.Started) {
+		m.Started = h.ownTime
 	}
 	m.Branch, m.Model = cmp.Or(h.last.branch, m.Branch), cmp.Or(h.last.model, m.Model)
 	if h.last.cwd != m.CWD {
-		m.Moved = h.last.cwd
+		m.MovedTo = h.last.cwd
 	}
 	m.Branch = conversation.BranchOf(m.Branch)
 	m.Title = conversation.Excerpt(cmp.Or(h.custom, h.generated, h.summary))
 	return m
 }
 
-func model(rec record) string {
+func modelOf(rec record) string {
 	if rec.Kind != "assistant" || rec.Message.model == "<synthetic>" {
 		return ""
 	}
@@ -230,34 +230,34 @@ func model(rec record) string {
 // Read gives the records in order, without what the person took back (/rewind) but for
 // its tokens.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	side := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
+	isSubagent := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
 	var gone map[int64]bool
-	if !side && !o.TokensOnly && !o.TooLong(f.Path) {
+	if !isSubagent && !o.TokensOnly && !o.TooLongToSearch(f.Path) {
 		var err error
-		if gone, err = takenBack(f.Path, o); err != nil {
+		if gone, err = takenBackRecords(f.Path, o); err != nil {
 			return o.From, err
 		}
 	}
 	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
-	r := records{kept: keptIn(f), id: string(f.ID), summary: o.ForSummary, tokens: o.TokensOnly, Giver: conversation.Giver{Each: each}, given: map[uint64]bool{}}
-	order := ordering{give: r.readRecord, done: o.TokensOnly || o.From > 0 && !o.ForSummary}
-	var before []byte // the last of the records that only a time is needed of
+	r := records{resultsDir: resultsFolder(f), id: string(f.ID), forSummary: o.ForSummary, tokensOnly: o.TokensOnly, Giver: conversation.Giver{Each: each}, given: map[uint64]bool{}}
+	order := ordering{giveRecord: r.readRecord, isOrdered: o.TokensOnly || o.From > 0 && !o.ForSummary}
+	var timedLine []byte // the last of the records that only a time is needed of
 	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && order.inOrder() && !isAsking(line) && o.Skip(line) {
 			return true
 		}
 		if o.TokensOnly && !hasTokens(line) {
 			if bytes.Contains(line, []byte(`"timestamp"`)) {
-				before = append(before[:0], line...)
+				timedLine = append(timedLine[:0], line...)
 			}
 			return true
 		}
-		rec := parse(line)
+		rec := parseRecord(line)
 		if rec.Kind == "cost-state" { // it has no time
-			rec.Timestamp = cmp.Or(rec.Timestamp, parse(before).Timestamp)
+			rec.Timestamp = cmp.Or(rec.Timestamp, parseRecord(timedLine).Timestamp)
 		}
-		before = before[:0]
-		if side {
+		timedLine = timedLine[:0]
+		if isSubagent {
 			rec = rec.ownText()
 		}
 		return order.add(rec, at, len(line))
@@ -266,7 +266,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	if o.ForSummary {
 		most = conversation.MaxHeld
 		long = func(front, back []byte, at int64) bool {
-			return order.add(linkOf(front, back), at, len(front)+len(back))
+			return order.add(recordOfEnds(front, back), at, len(front)+len(back))
 		}
 	}
 	stopped := false
@@ -282,12 +282,12 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 }
 
 type records struct {
-	kept    string          // the folder with large results
-	id      string          // the session's, if it is known
-	summary bool            // conversation.Options.ForSummary
-	tokens  bool            // conversation.Options.TokensOnly
-	given   map[uint64]bool // the keys of records, for some are written again
-	folder  bool            // the Folder entry was given
+	resultsDir string          // the folder with large results
+	id         string          // the session's, if it is known
+	forSummary bool            // conversation.Options.ForSummary
+	tokensOnly bool            // conversation.Options.TokensOnly
+	given      map[uint64]bool // the keys of records, for some are written again
+	folder     bool            // the Folder entry was given
 	conversation.Giver
 }
 
@@ -295,50 +295,50 @@ type records struct {
 // passes over a record that was given before.
 func (r *records) readRecord(rec record, at int64) bool {
 	if rec.id != "" {
-		key := rec.key()
+		key := rec.contentHash()
 		if r.given[key] {
 			return true
 		}
 		r.given[key] = true
 	}
 	e := conversation.Entry{Time: conversation.ParseTime(rec.Timestamp), ID: rec.id, Offset: at}
-	if r.summary {
+	if r.forSummary {
 		r.giveSummaryEntries(e, rec)
 	}
 	if rec.Kind == "user" || rec.Kind == "attachment" {
-		for _, m := range rec.messages() {
-			r.text(e, conversation.Message, m.Text, m.From)
+		for _, m := range rec.othersMessages() {
+			r.giveText(e, conversation.Message, m.Text, m.From)
 		}
 	}
 	switch {
 	case rec.Sidechain:
-		r.sidechain(e, rec)
+		r.giveSidechain(e, rec)
 	case rec.Hidden && rec.Kind != "assistant":
 	case rec.Kind == "cost-state":
-		r.cost(e, rec)
+		r.giveCost(e, rec)
 	case rec.Compacted:
-		r.text(e, conversation.Summary, unwrapSummary(rec.Message.promptText()))
+		r.giveText(e, conversation.Summary, unwrapSummary(rec.Message.promptText()))
 	case rec.Kind == "attachment":
-		if q := rec.request(); q.Text != "" {
-			r.text(e, conversation.Prompt, q.Text)
+		if q := rec.personRequest(); q.Text != "" {
+			r.giveText(e, conversation.Prompt, q.Text)
 		}
 	case rec.Kind == "user":
-		r.user(e, rec)
+		r.giveUser(e, rec)
 	case rec.Kind == "assistant":
-		r.assistant(e, rec)
+		r.giveAssistant(e, rec)
 	}
 	return !r.Stopped
 }
 
-func (r *records) text(e conversation.Entry, kind conversation.Kind, text string, from ...string) {
+func (r *records) giveText(e conversation.Entry, kind conversation.Kind, text string, from ...string) {
 	e.Kind, e.Text, e.Tool = kind, text, strings.Join(from, " ")
 	r.Give(e)
 }
 
-// user gives what the person typed, or ran with "!", and the results of tools.
-func (r *records) user(e conversation.Entry, rec record) {
+// giveUser gives what the person typed, or ran with "!", and the results of tools.
+func (r *records) giveUser(e conversation.Entry, rec record) {
 	// The output follows its command.
-	if command, output := rec.Message.shell(); command != "" || output != "" {
+	if command, output := rec.Message.personCommand(); command != "" || output != "" {
 		e.Kind, e.Tool, e.CallID, e.Text, e.Target = conversation.Call, "Bash", rec.id, command, command
 		if command == "" {
 			e.Kind, e.CallID, e.Text = conversation.Result, rec.parent, output
@@ -346,27 +346,27 @@ func (r *records) user(e conversation.Entry, rec record) {
 		r.Give(e)
 		return
 	}
-	if q := rec.request(); q.Text != "" {
+	if q := rec.personRequest(); q.Text != "" {
 		kind := conversation.Prompt
 		if q.Reply {
 			kind = conversation.Reply
 		}
-		r.text(e, kind, q.Text)
+		r.giveText(e, kind, q.Text)
 	}
 	for _, b := range rec.Message.blocks {
 		if b.kind() == "tool_result" {
-			r.result(e, b)
+			r.giveResult(e, b)
 		}
 	}
 }
 
-// assistant gives a message's tokens, and unless only those are wanted its text and calls.
-func (r *records) assistant(e conversation.Entry, rec record) {
+// giveAssistant gives a message's tokens, and unless only those are wanted its text and calls.
+func (r *records) giveAssistant(e conversation.Entry, rec record) {
 	m := rec.Message
 	e.Model = m.model
 	switch {
 	case e.Model != "<synthetic>":
-		if r.giveUsage(e, rec); r.tokens {
+		if r.giveUsage(e, rec); r.tokensOnly {
 			return
 		}
 	case rec.APIError: // the person saw it
@@ -376,16 +376,16 @@ func (r *records) assistant(e conversation.Entry, rec record) {
 	}
 	e.ID = cmp.Or(m.id, e.ID)
 	if m.text != "" {
-		r.text(e, conversation.Answer, m.text)
+		r.giveText(e, conversation.Answer, m.text)
 		return
 	}
 	for _, b := range m.blocks {
 		switch b.kind() {
 		case "text":
-			r.text(e, conversation.Answer, b.Get("text").Str)
+			r.giveText(e, conversation.Answer, b.Get("text").Str)
 		case "thinking":
 			if t := b.Get("thinking").Str; t != "" {
-				r.text(e, conversation.Thought, t)
+				r.giveText(e, conversation.Thought, t)
 			}
 		case "tool_use":
 			r.giveCall(e, b)
@@ -393,12 +393,12 @@ func (r *records) assistant(e conversation.Entry, rec record) {
 	}
 }
 
-// result gives a tool's result. A summary needs the text only of one that is short or failed.
-func (r *records) result(e conversation.Entry, b block) {
+// giveResult gives a tool's result. A summary needs the text only of one that is short or failed.
+func (r *records) giveResult(e conversation.Entry, b block) {
 	e.Kind, e.Text, e.CallID, e.Failed = conversation.Result, "", b.callID(), b.failed()
-	if !r.summary || e.Failed || e.CallID == "" || len(b.Get("content").Raw) < shortResult {
-		e.Text = fullResult(b.result(), r.kept, r.summary)
-		e.Rejected = e.Failed && strings.Contains(e.Text, rejected)
+	if !r.forSummary || e.Failed || e.CallID == "" || len(b.Get("content").Raw) < shortResult {
+		e.Text = fullResult(b.result(), r.resultsDir, r.forSummary)
+		e.Rejected = e.Failed && strings.Contains(e.Text, rejectionText)
 	}
 	r.Give(e)
 }
@@ -406,8 +406,8 @@ func (r *records) result(e conversation.Entry, b block) {
 // shortResult is the size of a result that a command prints to say what came of it, in bytes.
 const shortResult = 8 << 10
 
-// rejected is in the result of every tool that the person refused or stopped.
-const rejected = "The tool use was rejected"
+// rejectionText is in the result of every tool that the person refused or stopped.
+const rejectionText = "The tool use was rejected"
 
 // giveCall gives a tool call. A summary that has the changed file needs no other arguments,
 // such as the file's content.
@@ -420,18 +420,18 @@ func (r *records) giveCall(e conversation.Entry, b block) {
 	case "Edit", "MultiEdit", "Write", "NotebookEdit":
 		e.Target, changes = cmp.Or(input.Get("file_path").Str, input.Get("notebook_path").Str), true
 	}
-	if !r.summary || !changes || e.Target == "" {
+	if !r.forSummary || !changes || e.Target == "" {
 		e.Text = conversation.Arguments(input)
 	}
-	if r.Give(e); r.summary && e.Tool == "TodoWrite" {
-		r.todos(e, conversation.WholeList, input.Get("todos"))
+	if r.Give(e); r.forSummary && e.Tool == "TodoWrite" {
+		r.giveTodoList(e, conversation.WholeList, input.Get("todos"))
 	}
 }
 
-// sidechain gives what a subagent did, of which older versions wrote the records into the
+// giveSidechain gives what a subagent did, of which older versions wrote the records into the
 // session's own file. It is no part of a summary.
-func (r *records) sidechain(e conversation.Entry, rec record) {
-	if r.summary {
+func (r *records) giveSidechain(e conversation.Entry, rec record) {
+	if r.forSummary {
 		return
 	}
 	e.Aside = true
@@ -443,7 +443,7 @@ func (r *records) sidechain(e conversation.Entry, rec record) {
 	}
 	text := func(text string) {
 		if text != "" && rec.Kind == "assistant" {
-			r.text(e, conversation.Result, text)
+			r.giveText(e, conversation.Result, text)
 		}
 	}
 	text(m.text)
@@ -454,7 +454,7 @@ func (r *records) sidechain(e conversation.Entry, rec record) {
 		case "tool_use":
 			r.giveCall(e, b)
 		case "tool_result":
-			r.result(e, b)
+			r.giveResult(e, b)
 		}
 	}
 }
@@ -515,9 +515,9 @@ func usageOf(u gjson.Result) (used conversation.Usage) {
 	return used
 }
 
-// cost gives the session's cost so far in dollars: of each model, and the rest without a model.
-func (r *records) cost(e conversation.Entry, rec record) {
-	if r.summary {
+// giveCost gives the session's cost so far in dollars: of each model, and the rest without a model.
+func (r *records) giveCost(e conversation.Entry, rec record) {
+	if r.forSummary {
 		return
 	}
 	give := func(model string, dollars float64) {
@@ -545,21 +545,21 @@ func (r *records) cost(e conversation.Entry, rec record) {
 // PlainText returns true: JSON.stringify escapes only what it must.
 func (Reader) PlainText(conversation.File) bool { return true }
 
-// Quiet recognises the client's own records and its attachments for the model, which are
+// IsSilent recognises the client's own records and its attachments for the model, which are
 // most of a short transcript.
-func (Reader) Quiet(record []byte, tools bool) bool {
+func (Reader) IsSilent(record []byte, tools bool) bool {
 	front := record[:min(len(record), 512)]
 	if kind, ok := bytes.CutPrefix(front, []byte(`{"type":"`)); ok {
 		kind, _, _ = bytes.Cut(kind, []byte(`"`))
-		return slices.Contains(noted, string(kind))
+		return slices.Contains(ownTypes, string(kind))
 	}
 	if before, _, ok := bytes.Cut(front, []byte(`"attachment":{"type":"`)); ok {
 		return !bytes.Contains(before, []byte(`"message":`)) && !isAsking(record)
 	}
-	return !tools && lookAt(record) == bringing
+	return !tools && classifyLine(record) == resultLine
 }
 
-var noted = []string{
+var ownTypes = []string{
 	"api-request", "api-request-shape", "api-request-blob", "last-prompt", "queue-operation", "ai-title", "custom-title",
 	"file-history-snapshot", "file-history-delta", "cost-state", "tools-used", "mode", "permission-mode",
 }
@@ -579,12 +579,12 @@ const kinds = `
 `
 
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
-	return conversation.UnknownLines(f.Path, strings.Fields(kinds), conversation.TypeOf, each)
+	return conversation.UnknownLines(f.Path, strings.Fields(kinds), conversation.RecordType, each)
 }
 
-// Resets returns when the last limit ends. The client writes it after the turn that the
+// LimitEnd returns when the last limit ends. The client writes it after the turn that the
 // limit ended: "You've hit your session limit · resets 3pm (Europe/Berlin)".
-func (Reader) Resets(path string, after time.Time) (until time.Time) {
+func (Reader) LimitEnd(path string, after time.Time) (until time.Time) {
 	conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
 		if !v.Get("isApiErrorMessage").Bool() {
 			kind := v.Get("type").Str
@@ -592,7 +592,7 @@ func (Reader) Resets(path string, after time.Time) (until time.Time) {
 		}
 		at, err := time.Parse(time.RFC3339, v.Get("timestamp").Str)
 		if err == nil {
-			until = resets(v.Get("message.content.0.text").Str, at)
+			until = parseReset(v.Get("message.content.0.text").Str, at)
 		}
 		return true, false
 	})
@@ -609,9 +609,9 @@ var forms = [...]struct {
 	{"Jan 2, 2006, 3pm", true, true}, {"Jan 2, 2006, 3:04pm", true, true},
 }
 
-// resets parses the end of a limit from a text that the client wrote at said, or returns
+// parseReset parses the end of a limit from a text that the client wrote at said, or returns
 // the zero time.
-func resets(text string, said time.Time) time.Time {
+func parseReset(text string, said time.Time) time.Time {
 	_, rest, _ := strings.Cut(text, "resets ")
 	when, zone, ok := strings.Cut(rest, " (")
 	zone, _, closed := strings.Cut(zone, ")")
@@ -622,22 +622,22 @@ func resets(text string, said time.Time) time.Time {
 	when = strings.ToLower(strings.NewReplacer(" AM", "am", " PM", "pm", "\u202fAM", "am", "\u202fPM", "pm").Replace(when))
 	said = said.In(place)
 	for _, f := range forms {
-		t, err := time.ParseInLocation(f.layout, when, place)
+		parsed, err := time.ParseInLocation(f.layout, when, place)
 		switch {
 		case err != nil:
 			continue
 		case f.full:
 		case f.dated:
-			if t = t.AddDate(said.Year(), 0, 0); t.Before(said.AddDate(0, 0, -1)) {
-				t = t.AddDate(1, 0, 0)
+			if parsed = parsed.AddDate(said.Year(), 0, 0); parsed.Before(said.AddDate(0, 0, -1)) {
+				parsed = parsed.AddDate(1, 0, 0)
 			}
 		default:
-			t = time.Date(said.Year(), said.Month(), said.Day(), t.Hour(), t.Minute(), 0, 0, place)
-			if !t.After(said) {
-				t = t.AddDate(0, 0, 1)
+			parsed = time.Date(said.Year(), said.Month(), said.Day(), parsed.Hour(), parsed.Minute(), 0, 0, place)
+			if !parsed.After(said) {
+				parsed = parsed.AddDate(0, 0, 1)
 			}
 		}
-		return t
+		return parsed
 	}
 	return time.Time{}
 }

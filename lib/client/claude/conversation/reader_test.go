@@ -47,8 +47,8 @@ func TestVersions(t *testing.T) {
 				f.Model == "" || !strings.HasPrefix(filepath.Base(store), f.Version) || f.Last.Before(f.Started) {
 				t.Errorf("%s, %d: %+v", store, i, f)
 			}
-			read, err := conversation.ReadSpent(Reader{}, h.File)
-			used := bill.AddSpent(read, conversation.Lineage{ID: f.ID, Began: f.Started, Ancestors: []session.ID{all[0].Metadata.ID}})
+			read, err := conversation.ReadTokens(Reader{}, h.File)
+			used := bill.AddTokens(read, conversation.Lineage{ID: f.ID, Began: f.Started, Ancestors: []session.ID{all[0].Metadata.ID}})
 			if spent = append(spent, used...); err != nil {
 				t.Error(err)
 			}
@@ -56,7 +56,7 @@ func TestVersions(t *testing.T) {
 			readertest.CheckSkips(t, Reader{}, all[i])
 		}
 		main, child, fork := withoutCosts(all[0]), all[1], withoutCosts(all[2])
-		if child.Metadata.Parent != main.Metadata.ID || fork.Metadata.First != main.Metadata.First || !fork.Metadata.Started.After(main.Metadata.Started) {
+		if child.Metadata.Parent != main.Metadata.ID || fork.Metadata.FirstID != main.Metadata.FirstID || !fork.Metadata.Started.After(main.Metadata.Started) {
 			t.Errorf("%s: %+v of %+v", store, fork.Metadata, main.Metadata)
 		}
 		for i, e := range fork.Entries[:strings.Count(turns, " ")] {
@@ -241,7 +241,7 @@ func TestFindBelow(t *testing.T) {
 	}
 	testenv.NoError(t, os.Symlink(filepath.Join(store, "kept"), filepath.Join(p, id, "subagents", "linked")))
 	var got []string
-	testenv.NoError(t, Reader{}.Find(store, func(f conversation.File) { got = append(got, fmt.Sprint(f.ID, " ", f.Parent, " ", f.Copy)) }))
+	testenv.NoError(t, Reader{}.Find(store, func(f conversation.File) { got = append(got, fmt.Sprint(f.ID, " ", f.Parent, " ", f.IsSyncCopy)) }))
 	slices.Sort(got)
 	want := []string{id + "  false", id + "  true", "agent-a " + id + " false", "agent-b " + id + " false", "agent-c " + id + " false", "agent-d " + id + " false"}
 	if !slices.Equal(got, want) {
@@ -266,7 +266,7 @@ func TestKeptResults(t *testing.T) {
 		readertest.Put(t, path, fmt.Sprintf(`{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":%q}]},"uuid":"u"}`, "<persisted-output>\nOutput too large (35.2KB). Full output saved to: "+name+"\n\nPreview"))
 		f := conversation.File{Path: path, ID: id}
 		entries, _ := readertest.ReadFrom(t, Reader{}, f, 0, -1)
-		if len(entries) != 1 || !strings.HasPrefix(entries[0].Text, want) || !(Reader{}).Keeps(f) {
+		if len(entries) != 1 || !strings.HasPrefix(entries[0].Text, want) || !(Reader{}).KeepsResults(f) {
 			t.Errorf("%s: %+v", name, entries)
 		}
 	}

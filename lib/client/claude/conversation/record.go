@@ -17,34 +17,34 @@ import (
 // record is a parsed line. A block of a message is parsed when it is used: most of a
 // conversation is tool results, of which a summary needs little.
 type record struct {
-	Kind       string // user, assistant, attachment, system, custom-title, …
-	id         string // uuid: the same in a fork's copy
-	parent     string // the id of the record that it follows
-	linked     bool   // it says which one, or that it follows none
-	typed      bool   // the client says that the person typed it
-	session    string // the session id in the record
-	forkedFrom string // the session from which it was copied, if recorded
-	Hidden     bool   // a subagent's, or inserted by the client
-	Sidechain  bool   // a subagent's
-	meta       bool
-	Compacted  bool // a compaction's summary
-	APIError   bool
-	cwd        string
-	branch     string // "HEAD" if there is none
-	version    string // the client's
-	entrypoint string // cli, or the way it ran without a person: sdk-cli, sdk-ts, …
-	title      string // of a custom-title or an ai-title
-	Timestamp  string // RFC 3339
-	origin     string // its kind: empty or human if a person wrote it
-	Message    message
-	attachment gjson.Result
-	result     gjson.Result // toolUseResult
-	snapshot   gjson.Result
-	params     gjson.Result // of an api-request
-	requestID  string       // of an answer: the same in all of its records
-	cost       float64      // of a cost-state: the session's so far, in US dollars
-	models     gjson.Result // of a cost-state: the same by model
-	query      string       // the purpose of an api-request: repl_main_thread, sdk, a subagent, a title
+	Kind        string // user, assistant, attachment, system, custom-title, …
+	id          string // uuid: the same in a fork's copy
+	parent      string // the id of the record that it follows
+	namesParent bool   // it says which one, or that it follows none
+	typed       bool   // the client says that the person typed it
+	session     string // the session id in the record
+	forkedFrom  string // the session from which it was copied, if recorded
+	Hidden      bool   // a subagent's, or inserted by the client
+	Sidechain   bool   // a subagent's
+	meta        bool
+	Compacted   bool // a compaction's summary
+	APIError    bool
+	cwd         string
+	branch      string // "HEAD" if there is none
+	version     string // the client's
+	entrypoint  string // cli, or the way it ran without a person: sdk-cli, sdk-ts, …
+	title       string // of a custom-title or an ai-title
+	Timestamp   string // RFC 3339
+	origin      string // its kind: empty or human if a person wrote it
+	Message     message
+	attachment  gjson.Result
+	result      gjson.Result // toolUseResult
+	snapshot    gjson.Result
+	params      gjson.Result // of an api-request
+	requestID   string       // of an answer: the same in all of its records
+	cost        float64      // of a cost-state: the session's so far, in US dollars
+	models      gjson.Result // of a cost-state: the same by model
+	query       string       // the purpose of an api-request: repl_main_thread, sdk, a subagent, a title
 }
 
 type message struct {
@@ -65,9 +65,9 @@ func (b block) callID() string { return b.Get("tool_use_id").Str }
 
 func (b block) failed() bool { return b.Get("is_error").Type == gjson.True }
 
-// parse parses a line in one pass. If the line is not a record, the result is empty or
+// parseRecord parses a line in one pass. If the line is not a record, the result is empty or
 // has what could be parsed.
-func parse(line []byte) record {
+func parseRecord(line []byte) record {
 	var rec record
 	if n := len(line); n > 1 && line[0] == '{' && line[n-1] == '}' && (n > maxChecked || gjson.ValidBytes(line)) {
 		gjson.ParseBytes(line).ForEach(rec.setField)
@@ -83,7 +83,7 @@ func (rec *record) setField(key, v gjson.Result) bool {
 	case "uuid":
 		rec.id = v.Str
 	case "parentUuid":
-		rec.parent, rec.linked = cmp.Or(v.Str, rec.parent), true
+		rec.parent, rec.namesParent = cmp.Or(v.Str, rec.parent), true
 	case "logicalParentUuid": // of a compaction, which begins anew for the model
 		rec.parent = cmp.Or(rec.parent, v.Str)
 	case "promptSource":
@@ -182,45 +182,45 @@ type request struct {
 type lineKind int
 
 const (
-	otherLine lineKind = iota
-	asking             // it may have a person's text or a title
-	bringing           // it has a tool's result
+	otherLine  lineKind = iota
+	askingLine          // it may have a person's text or a title
+	resultLine          // it has a tool's result
 )
 
 var (
 	userMessage = []byte(`{"role":"user"`)
-	queued      = []byte(`{"type":"queued_command"`)
-	titled      = []byte("-title")
-	linked      = []byte(`{"parentUuid":"`) // the client's records begin with one of these
-	rooted      = []byte(`{"parentUuid":null`)
-	kinded      = []byte(`{"type":"`)
+	queuedMark  = []byte(`{"type":"queued_command"`)
+	titleMark   = []byte("-title")
+	parentStart = []byte(`{"parentUuid":"`) // the client's records begin with one of these
+	rootStart   = []byte(`{"parentUuid":null`)
+	typeStart   = []byte(`{"type":"`)
 	toolResult  = []byte(`[{"tool_use_id"`)
 	toolResult2 = []byte(`[{"type":"tool_result"`)
 )
 
-// outcomes begin the structured results of tools that have a person's text: answers to the
+// outcomeStarts begin the structured results of tools that have a person's text: answers to the
 // agent's questions, and a text, as after a refusal.
-var outcomes = [][]byte{[]byte(`{"questions"`), []byte(`{"answers"`), []byte(`{"annotations"`), []byte(`"`)}
+var outcomeStarts = [][]byte{[]byte(`{"questions"`), []byte(`{"answers"`), []byte(`{"annotations"`), []byte(`"`)}
 
-// lookAt tells lines apart without parsing them. It relies on the client writing a
+// classifyLine tells lines apart without parsing them. It relies on the client writing a
 // message's role before its content, and a tool's result with either of two first keys.
 // If the client changes that, or another program wrote the line, lines count as asking and
 // are parsed.
-func lookAt(line []byte) lineKind {
+func classifyLine(line []byte) lineKind {
 	front := line[:min(len(line), 1024)]
 	if _, after, ok := bytes.Cut(front, userMessage); ok {
 		content := bytes.TrimPrefix(after, []byte(`,"content":`))
 		if !bytes.HasPrefix(content, toolResult) && !bytes.HasPrefix(content, toolResult2) {
-			return asking
+			return askingLine
 		}
-		if after := afterKey(line); slices.ContainsFunc(outcomes, func(outcome []byte) bool { return bytes.HasPrefix(after, outcome) }) {
-			return asking
+		if after := afterKey(line); slices.ContainsFunc(outcomeStarts, func(outcome []byte) bool { return bytes.HasPrefix(after, outcome) }) {
+			return askingLine
 		}
-		return bringing
+		return resultLine
 	}
 	begin := front[:min(len(front), 32)]
-	if bytes.Contains(front, queued) || bytes.Contains(begin, titled) || !bytes.HasPrefix(begin, linked) && !bytes.HasPrefix(begin, rooted) && !bytes.HasPrefix(begin, kinded) {
-		return asking
+	if bytes.Contains(front, queuedMark) || bytes.Contains(begin, titleMark) || !bytes.HasPrefix(begin, parentStart) && !bytes.HasPrefix(begin, rootStart) && !bytes.HasPrefix(begin, typeStart) {
+		return askingLine
 	}
 	return otherLine
 }
@@ -242,7 +242,7 @@ func afterKey(line []byte) []byte {
 // unless it may be a prompt that a picture follows.
 func parseEnds(front, back []byte) record {
 	i := bytes.Index(front, userMessage)
-	if i < 0 || lookAt(front) != asking || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
+	if i < 0 || classifyLine(front) != askingLine || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
 		return record{}
 	}
 	rec := record{Kind: "user", Message: parseMessage(gjson.ParseBytes(front[i:]))}
@@ -285,7 +285,7 @@ func firstAndLastLines(front, back []byte) (text string, ok bool) {
 // findUnescaped returns where a text of JSON has what index finds, without a backslash before it,
 // or -1.
 func findUnescaped(text []byte, what string, index func(text, what []byte) int) int {
-	forward := index([]byte("aa"), []byte("a")) == 0 // index finds the first, and not the last
+	fromFront := index([]byte("aa"), []byte("a")) == 0 // index finds the first, and not the last
 	for from, to := 0, len(text); ; {
 		i := index(text[from:to], []byte(what))
 		if i < 0 {
@@ -295,7 +295,7 @@ func findUnescaped(text []byte, what string, index func(text, what []byte) int) 
 		if slashes := i - len(bytes.TrimRight(text[:i], `\`)); slashes%2 == 0 {
 			return i
 		}
-		if forward {
+		if fromFront {
 			from = i + 1
 		} else {
 			to = i
@@ -312,8 +312,8 @@ func (rec record) ownText() record {
 	return rec
 }
 
-// key returns a hash of the record's id and the beginning of its content.
-func (rec record) key() uint64 {
+// contentHash returns a hash of the record's id and the beginning of its content.
+func (rec record) contentHash() uint64 {
 	content := rec.attachment.Raw + rec.Message.text + rec.result.Raw
 	if len(rec.Message.blocks) > 0 {
 		content += rec.Message.blocks[0].Raw
@@ -324,18 +324,18 @@ func (rec record) key() uint64 {
 	return h.Sum64()
 }
 
-// ofAnother reports whether a title names another session than the file's. The client
+// isOfAnother reports whether a title names another session than the file's. The client
 // writes one here after a /resume.
-func (rec record) ofAnother(id string) bool {
+func (rec record) isOfAnother(id string) bool {
 	return rec.session != "" && len(rec.session) == len(id) && rec.session != id
 }
 
 // isAsking reports whether a line may have a person's text or a title. In the record of
 // another line the person asks nothing.
-func isAsking(line []byte) bool { return lookAt(line) == asking }
+func isAsking(line []byte) bool { return classifyLine(line) == askingLine }
 
-// request returns what a person wrote: a prompt, a reply, or a prompt that waited in the queue.
-func (rec record) request() request {
+// personRequest returns what a person wrote: a prompt, a reply, or a prompt that waited in the queue.
+func (rec record) personRequest() request {
 	var q request
 	switch {
 	case rec.Hidden || rec.Compacted || !byPerson(rec.origin):
@@ -346,7 +346,7 @@ func (rec record) request() request {
 			q.Text, q.Reply = answerText(rec), true
 		}
 	case rec.Kind == "attachment":
-		if m, meta, origin := rec.queued(); !meta && byPerson(origin) {
+		if m, meta, origin := rec.queuedPrompt(); !meta && byPerson(origin) {
 			q.Text = m.promptText()
 		}
 	}
@@ -357,8 +357,8 @@ func (rec record) request() request {
 	return q
 }
 
-// queued returns the prompt in an attachment: one that was sent while the agent worked.
-func (rec record) queued() (m message, meta bool, origin string) {
+// queuedPrompt returns the prompt in an attachment: one that was sent while the agent worked.
+func (rec record) queuedPrompt() (m message, meta bool, origin string) {
 	a := rec.attachment
 	if a.Get("type").Str != "queued_command" || a.Get("commandMode").Str != "prompt" {
 		return message{}, false, ""
@@ -367,12 +367,12 @@ func (rec record) queued() (m message, meta bool, origin string) {
 	return message{text: prompt.Str, blocks: blocksOf(prompt)}, a.Get("isMeta").Bool(), a.Get("origin.kind").Str
 }
 
-// messages returns what others sent to the agent in a record that stands in the person's
+// othersMessages returns what others sent to the agent in a record that stands in the person's
 // name: another agent, or who writes in a channel.
-func (rec record) messages() (all []claudehook.Message) {
+func (rec record) othersMessages() (all []claudehook.Message) {
 	m, meta, origin := rec.Message, rec.meta, rec.origin
 	if rec.Kind == "attachment" {
-		m, meta, origin = rec.queued()
+		m, meta, origin = rec.queuedPrompt()
 	}
 	sent := origin == "channel" || origin == "peer"
 	if rec.Sidechain || rec.Compacted || meta && !sent || !sent && !byPerson(origin) {
@@ -469,8 +469,8 @@ func inTag(s, name string) (text string, ok bool) {
 	return text, ok
 }
 
-// shell returns the command that the person ran after a "!", or what it printed.
-func (m message) shell() (command, output string) {
+// personCommand returns the command that the person ran after a "!", or what it printed.
+func (m message) personCommand() (command, output string) {
 	text := strings.TrimSpace(m.text)
 	if command, ok := inTag(text, "bash-input"); ok && strings.HasPrefix(text, "<bash-input>") {
 		return command, ""
@@ -482,8 +482,8 @@ func (m message) shell() (command, output string) {
 	return "", output
 }
 
-// refused precedes the person's text when they refused a tool.
-const refused = "To tell you how to proceed, the user said:\n"
+// refusalText precedes the person's text when they refused a tool.
+const refusalText = "To tell you how to proceed, the user said:\n"
 
 // answerText returns the person's text in a tool's result: why they refused the tool, or
 // their answers to the agent's questions.
@@ -505,7 +505,7 @@ func answerText(rec record) string {
 		return strings.Join(all, "\n")
 	}
 	// A refusal has no other result.
-	if _, why, ok := strings.Cut(rec.result.Str, refused); ok {
+	if _, why, ok := strings.Cut(rec.result.Str, refusalText); ok {
 		return strings.TrimSpace(why)
 	}
 	return ""

@@ -125,8 +125,8 @@ func (Reader) Team(f conversation.File) []string {
 // Claude Code writes a large result into <session>/tool-results/<call>.txt, and the
 // conversation has its beginning and the file's path.
 
-// keptIn returns the folder of those files, for a subagent that of its session.
-func keptIn(f conversation.File) string {
+// resultsFolder returns the folder of those files, for a subagent that of its session.
+func resultsFolder(f conversation.File) string {
 	dir := strings.TrimSuffix(f.Path, ".jsonl")
 	if f.Parent != "" { // a subagent's, below its session's folder
 		for base := string(f.Parent); filepath.Base(dir) != base && len(dir) > 1; {
@@ -136,8 +136,8 @@ func keptIn(f conversation.File) string {
 	return filepath.Join(dir, "tool-results")
 }
 
-func (Reader) Keeps(f conversation.File) bool {
-	_, err := os.Stat(keptIn(f))
+func (Reader) KeepsResults(f conversation.File) bool {
+	_, err := os.Stat(resultsFolder(f))
 	return err == nil
 }
 

@@ -530,7 +530,7 @@ func TestSummaryNeedsNoMore(t *testing.T) {
 		use("c", "Write", `{"file_path":"w.go","content":"file_path: x.go\n*** Begin Patch\n*** Add File: y.go"}`), result("c", "ok"),
 		use("d", "Edit", `{"path":"e.go","old_string":"a"}`), result("d", "ok"),
 		use("e", "mcp.edit", `{"filePath":"m.go","text":"b"}`), failed("e", "no \"such\" file"),
-		use("f", "Bash", `{"command":"rm"}`), failed("f", rejected),
+		use("f", "Bash", `{"command":"rm"}`), failed("f", rejectionText),
 		assistant(`{"type":"text","text":"two at once"},{"type":"tool_use","id":"g","name":"Write","input":{"file_path":"g.go","content":""}},{"type":"tool_use","id":"h","name":"Bash","input":{"command":"go vet"}}`),
 		user(`[{"type":"tool_result","tool_use_id":"g","content":"The tool use was rejected","is_error":true},{"type":"tool_result","tool_use_id":"h","content":[{"type":"text","text":"fine"}]}]`),
 		use("i", "TodoWrite", `{"todos":[{"content":"one","status":"pending"}]}`), result("i", "ok"),

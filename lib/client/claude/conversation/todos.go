@@ -25,7 +25,7 @@ func (r *records) giveSummaryEntries(e conversation.Entry, rec record) {
 	}
 	switch {
 	case rec.Kind == "custom-title" || rec.Kind == "ai-title":
-		if !rec.ofAnother(r.id) {
+		if !rec.isOfAnother(r.id) {
 			e.Generated = rec.Kind == "ai-title"
 			give(conversation.Title, rec.title)
 		}
@@ -45,12 +45,12 @@ func (r *records) giveSummaryEntries(e conversation.Entry, rec record) {
 	case rec.Kind == "attachment":
 		switch a := rec.attachment; a.Get("type").Str {
 		case "todo_reminder":
-			r.todos(e, conversation.WholeList, a.Get("content"))
+			r.giveTodoList(e, conversation.WholeList, a.Get("content"))
 		case "task_reminder":
-			r.todos(e, conversation.AllTasks, a.Get("content"))
+			r.giveTodoList(e, conversation.AllTasks, a.Get("content"))
 		}
 	case rec.Kind == "user" && !rec.Compacted:
-		r.task(e, rec)
+		r.giveTask(e, rec)
 	}
 }
 
@@ -72,29 +72,29 @@ func trackedFiles(snapshot gjson.Result) string {
 // maxTracked limits the length of those names, in bytes.
 const maxTracked = 64 << 10
 
-// task gives the to-do items in the structured result of a task tool. Results of other
+// giveTask gives the to-do items in the structured result of a task tool. Results of other
 // tools have none of these keys.
 //
 // The client has two kinds of to-do lists. TodoWrite takes the whole list each time.
 // TaskCreate, TaskUpdate and TaskList change and show single tasks. The client also keeps
 // those in files of its own, which take precedence.
-func (r *records) task(e conversation.Entry, rec record) {
+func (r *records) giveTask(e conversation.Entry, rec record) {
 	// The key comes first, and other results are long.
 	if !strings.Contains(rec.result.Raw[:min(len(rec.result.Raw), 64)], `"task`) {
 		return
 	}
 	result := rec.result
-	told := slices.ContainsFunc(rec.Message.blocks, func(b block) bool { return b.callID() != "" && !b.failed() })
-	one := result.Get("task")
+	succeeded := slices.ContainsFunc(rec.Message.blocks, func(b block) bool { return b.callID() != "" && !b.failed() })
+	single := result.Get("task")
 	id := result.Get("taskId").Str
 	switch {
-	case !told:
-	case one.IsObject(): // TaskCreate, TaskGet
-		r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{todo(one)})
+	case !succeeded:
+	case single.IsObject(): // TaskCreate, TaskGet
+		r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{parseTodo(single)})
 	case id != "": // TaskUpdate
 		r.giveTodos(e, conversation.SomeTasks, []conversation.Todo{{ID: id, Status: result.Get("statusChange.to").Str}})
 	default: // TaskList
-		r.todos(e, conversation.AllTasks, result.Get("tasks"))
+		r.giveTodoList(e, conversation.AllTasks, result.Get("tasks"))
 	}
 }
 
@@ -104,13 +104,13 @@ const (
 	maxTask  = 64 << 10
 )
 
-func (r *records) todos(e conversation.Entry, scope conversation.TodoScope, all gjson.Result) {
+func (r *records) giveTodoList(e conversation.Entry, scope conversation.TodoScope, all gjson.Result) {
 	if !all.IsArray() {
 		return
 	}
 	var items []conversation.Todo
 	all.ForEach(func(_, t gjson.Result) bool {
-		items = append(items, todo(t))
+		items = append(items, parseTodo(t))
 		return len(items) < maxTasks
 	})
 	r.giveTodos(e, scope, items)
@@ -121,7 +121,7 @@ func (r *records) giveTodos(e conversation.Entry, scope conversation.TodoScope, 
 	r.Give(e)
 }
 
-func todo(t gjson.Result) conversation.Todo {
+func parseTodo(t gjson.Result) conversation.Todo {
 	return conversation.Todo{
 		ID: t.Get("id").Str, Status: t.Get("status").Str,
 		Text: cmp.Or(t.Get("subject").Str, t.Get("content").Str),
@@ -154,7 +154,7 @@ func readTasks(path string) []conversation.Todo {
 		if t.Get("subject").Str == "" || t.Get("metadata._internal").Exists() {
 			continue // the client's own task
 		}
-		all = append(all, todo(t))
+		all = append(all, parseTodo(t))
 	}
 	return all
 }

@@ -16,8 +16,8 @@ func (Writer) Client() string { return "claude" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place returns the file by Claude Code's own rule.
-func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
+// TranscriptPath returns the file by Claude Code's own rule.
+func (Writer) TranscriptPath(a conversation.ClientFolder, c *conversation.Copy) (path string, err error) {
 	return Path(a, c.CWD, string(c.ID)), nil
 }
 
@@ -39,7 +39,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		agent := func(block map[string]any, stop string) {
 			kind = "assistant"
 			message = conversation.Object{
-				"id", fmt.Sprintf("msg_%.8s_%d", c.ID, i), "type", "message", "role", "assistant", "model", cmp.Or(e.Model, c.From), "content", []any{block},
+				"id", fmt.Sprintf("msg_%.8s_%d", c.ID, i), "type", "message", "role", "assistant", "model", cmp.Or(e.Model, c.FromClient), "content", []any{block},
 				"stop_reason", stop, "usage", map[string]int{"input_tokens": 0, "output_tokens": 0},
 			}
 		}
@@ -61,7 +61,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		}
 		if err := enc.Encode(conversation.Object{
 			"parentUuid", before, "isSidechain", false, "userType", "external", "cwd", c.CWD, "sessionId", c.ID, "version", versionWritten, "gitBranch", c.Branch,
-			"type", kind, "message", message, "uuid", id, "timestamp", c.Stamp(e.Time),
+			"type", kind, "message", message, "uuid", id, "timestamp", c.JSTimestamp(e.Time),
 		}); err != nil {
 			return err
 		}

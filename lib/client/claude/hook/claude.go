@@ -51,13 +51,13 @@ var Client = contract.Client{
 	},
 	Dialect: contract.Dialect{
 		MaxContext: 10000, Shape: contract.Plain, Compaction: true, ShowsCompaction: true, SystemMessage: true,
-		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true, Typed: Typed, Headless: headless,
+		EnvFile: "CLAUDE_ENV_FILE", ForkFlag: "--fork-session", Killed: killed, NotesStatus: true, TypedPrompt: Typed, Headless: headless,
 	},
 }
 
 // killed ignores "other" without a person: Claude Code gives it at SIGTERM and SIGHUP,
 // but also at the regular end of such a run.
-func killed(e contract.End) bool {
+func killed(e contract.SessionEnd) bool {
 	return (e.Reason != "other" || !fromSDK(e.Getenv)) && contract.Killed(e)
 }
 
@@ -88,7 +88,7 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 				return
 			}
 		}
-		for _, dir := range inTowns(place.StateOf(getenv), getenv("HOME")) {
+		for _, dir := range townAccounts(place.StateOf(getenv), getenv("HOME")) {
 			if !yield(contract.Place{Dir: dir, By: contract.Found, Folders: []string{conversations}}) {
 				return
 			}
@@ -100,8 +100,8 @@ const conversations = "projects"
 
 const accountsFile = "mayor/accounts.json"
 
-// inTowns returns the accounts that the person's towns list, as the person trusted them.
-func inTowns(state place.State, home string) (dirs []string) {
+// townAccounts returns the accounts that the person's towns list, as the person trusted them.
+func townAccounts(state place.State, home string) (dirs []string) {
 	towns, _ := state.Towns() // ignores unreadable towns
 	for _, t := range towns {
 		data, err := t.Read(accountsFile)

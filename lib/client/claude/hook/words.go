@@ -17,7 +17,7 @@ func Typed(prompt string) string {
 func Split(text string) (typed string, messages []Message) {
 	for {
 		text = strings.TrimSpace(text)
-		name, attributes, body, after, announced := element(text)
+		name, attributes, body, after, announced := firstElement(text)
 		switch {
 		case isSender(name):
 			messages = append(messages, Message{sender(name, attributes), strings.TrimSpace(body)})
@@ -33,9 +33,9 @@ func Split(text string) (typed string, messages []Message) {
 	}
 }
 
-// element returns the closed element at the beginning of a text, if there is one, and
+// firstElement returns the closed element at the beginning of a text, if there is one, and
 // whether the client announces it as another session's message.
-func element(text string) (name, attributes, body, after string, announced bool) {
+func firstElement(text string) (name, attributes, body, after string, announced bool) {
 	if line, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(line, announcement) && strings.HasSuffix(line, ":") {
 		text, announced = strings.TrimLeft(rest, "\n"), true
 	}

@@ -49,7 +49,7 @@ func Client() wiring.Client {
 				return c.Servers["gt"].Command
 			},
 		},
-		Sources: sources, Blockers: blockers, Deletes: deletes,
+		Sources: sources, Blockers: blockers, DeletesAfter: deletes,
 		Command: &wiring.Command{
 			File: "commands/handoff.md", Typed: "/handoff", Args: "$ARGUMENTS",
 			Head: "---\n# gt: written by gt-hooks\ndescription: Hand this session over to a fresh one, with a note of what it knows\n" +
@@ -77,7 +77,7 @@ func sources(a wiring.Agent) []wiring.Source {
 func deletes(a wiring.Agent) int {
 	days := 30
 	for _, s := range a.Sources { // later ones override
-		value(s, "cleanupPeriodDays", &days)
+		readSetting(s, "cleanupPeriodDays", &days)
 	}
 	return days
 }
@@ -107,7 +107,7 @@ func plugins(a wiring.Agent, settings []wiring.Source) []wiring.Source {
 	on := map[string]bool{}
 	for _, s := range settings { // later ones override
 		var said map[string]bool
-		value(s, "enabledPlugins", &said)
+		readSetting(s, "enabledPlugins", &said)
 		maps.Copy(on, said)
 	}
 	var installed struct {
@@ -116,7 +116,7 @@ func plugins(a wiring.Agent, settings []wiring.Source) []wiring.Source {
 			ProjectPath string
 		}
 	}
-	read(filepath.Join(a.Folder, "plugins", "installed_plugins.json"), &installed)
+	readJSON(filepath.Join(a.Folder, "plugins", "installed_plugins.json"), &installed)
 
 	var found []wiring.Source
 	for _, name := range slices.Sorted(maps.Keys(installed.Plugins)) {
@@ -124,7 +124,7 @@ func plugins(a wiring.Agent, settings []wiring.Source) []wiring.Source {
 			if !on[name] || p.ProjectPath != "" && p.ProjectPath != a.Project {
 				continue
 			}
-			for _, s := range Client().Plugin(pluginHooks(p.InstallPath), name, "claude plugin", "uninstall") {
+			for _, s := range Client().PluginSources(pluginHooks(p.InstallPath), name, "claude plugin", "uninstall") {
 				s.Caveat = "a plugin's hooks have 1.5 s together when a session ends, whatever limit they ask for; what takes longer is cut off"
 				found = append(found, s)
 			}
@@ -135,7 +135,7 @@ func plugins(a wiring.Agent, settings []wiring.Source) []wiring.Source {
 
 func pluginHooks(dir string) string {
 	var manifest struct{ Hooks string }
-	read(filepath.Join(dir, ".claude-plugin", "plugin.json"), &manifest)
+	readJSON(filepath.Join(dir, ".claude-plugin", "plugin.json"), &manifest)
 	if manifest.Hooks == "" {
 		manifest.Hooks = filepath.Join("hooks", "hooks.json")
 	}
@@ -151,16 +151,16 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 		if s.Scope != managed {
 			continue
 		}
-		if value(s, "allowManagedHooksOnly", &only); only {
+		if readSetting(s, "allowManagedHooksOnly", &only); only {
 			blocked["allowManagedHooksOnly"] = s.File
 		}
-		if value(s, "strictPluginOnlyCustomization", &strict); string(strict) == "true" || bytes.Contains(strict, []byte(`"hooks"`)) {
+		if readSetting(s, "strictPluginOnlyCustomization", &strict); string(strict) == "true" || bytes.Contains(strict, []byte(`"hooks"`)) {
 			blocked["strictPluginOnlyCustomization"] = s.File
 		}
 	}
 	var all []wiring.Blocker
 	for _, key := range slices.Sorted(maps.Keys(blocked)) {
-		if a.Wired(managed) || key == "strictPluginOnlyCustomization" && a.Wired(wiring.Plugin) {
+		if a.HasHooksIn(managed) || key == "strictPluginOnlyCustomization" && a.HasHooksIn(wiring.Plugin) {
 			continue
 		}
 		all = append(all, wiring.Blocker{
@@ -171,8 +171,8 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	return all
 }
 
-// value reads a setting into v, which keeps its value if the file does not have the setting.
-func value(s wiring.Source, key string, v any) {
+// readSetting reads a setting into v, which keeps its value if the file does not have the setting.
+func readSetting(s wiring.Source, key string, v any) {
 	if s.Doc == nil {
 		return
 	}
@@ -181,7 +181,7 @@ func value(s wiring.Source, key string, v any) {
 	}
 }
 
-func read(file string, v any) {
+func readJSON(file string, v any) {
 	if text, err := settings.Read(file); err == nil {
 		json.Unmarshal(text, v)
 	}

@@ -67,13 +67,13 @@ func findAgents(found *conversation.Finding, dir string, id session.ID) {
 	for _, e := range found.List(dir) {
 		path := filepath.Join(dir, e.Name())
 		if name, ok := strings.CutSuffix(e.Name(), messagesEnd); ok && name == string(id) {
-			found.Give(conversation.File{Path: path, ID: id}, state)
+			found.GiveFile(conversation.File{Path: path, ID: id}, state)
 		} else if own, err := session.ParseID(string(id) + "__" + name); ok && err == nil {
 			subagents = append(subagents, conversation.File{Path: path, ID: own, Parent: id})
 		}
 	}
 	for _, f := range subagents {
-		found.Give(f, state)
+		found.GiveFile(f, state)
 	}
 }
 
@@ -89,21 +89,21 @@ const maxState = 4 << 20
 // the messages.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
-	err := conversation.Document(f.Path, 0, func(key string, v gjson.Result) {
+	err := conversation.ReadDocument(f.Path, 0, func(key string, v gjson.Result) {
 		switch key {
 		case "updated_at":
 			m.Last = conversation.ParseTime(v.Str)
 		case "origin":
-			conversation.Keep(&m.Version, v.Get("version").Str)
+			conversation.SetIfEmpty(&m.Version, v.Get("version").Str)
 		}
 	}, func(raw []byte, at int64) bool {
 		r := gjson.ParseBytes(raw) // none of one that is too long
-		conversation.KeepTime(&m.Started, timeOf(r))
-		conversation.Keep(&m.First, r.Get("id").Str)
-		conversation.Keep(&m.Model, r.Get("modelInfo.id").Str)
+		conversation.SetTimeIfZero(&m.Started, timeOf(r))
+		conversation.SetIfEmpty(&m.FirstID, r.Get("id").Str)
+		conversation.SetIfEmpty(&m.Model, r.Get("modelInfo.id").Str)
 		for _, e := range entriesOf(r, isSubagent(f.Path)) {
 			if e.Kind == conversation.Prompt {
-				conversation.Keep(&m.Prompt, conversation.Asked(e.Text))
+				conversation.SetIfEmpty(&m.Prompt, conversation.PromptExcerpt(e.Text))
 			}
 		}
 		return (m.Prompt == "" || m.Model == "") && at < conversation.MaxFront
@@ -111,18 +111,18 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if err != nil {
 		return conversation.Metadata{}, err
 	}
-	if m.First == "" {
+	if m.FirstID == "" {
 		return conversation.Metadata{}, nil
 	}
 	dir := filepath.Dir(f.Path)
 	s, err := conversation.ReadJSON(filepath.Join(dir, filepath.Base(dir)+".json"), maxState)
-	conversation.Keep(&m.CWD, s.Get("cwd").Str)
+	conversation.SetIfEmpty(&m.CWD, s.Get("cwd").Str)
 	if f.Parent == "" {
 		m.ForkOf = conversation.IDOf(s.Get("metadata.fork.forkedFromSessionId"))
 		if at := conversation.ParseTime(s.Get("started_at").Str); !at.IsZero() { // a fork's own
 			m.Started = at
 		}
-		conversation.Keep(&m.Model, s.Get("model").Str)
+		conversation.SetIfEmpty(&m.Model, s.Get("model").Str)
 		if title := s.Get("metadata.title").Str; !strings.HasPrefix(typedText(s.Get("prompt").Str), title) { // else it is made of the prompt
 			m.Title = conversation.Excerpt(title)
 		}
@@ -134,13 +134,13 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return m, err
 }
 
-func timeOf(r gjson.Result) time.Time { return conversation.Milliseconds(r.Get("ts").Int()) }
+func timeOf(r gjson.Result) time.Time { return conversation.TimeOfMillis(r.Get("ts").Int()) }
 
 // Read begins at a message's offset. What follows the last message changes with the next
 // one, and what comes before the first one has always the same length.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	next := o.From
-	err := conversation.Document(f.Path, 0, nil, func(raw []byte, at int64) bool {
+	err := conversation.ReadDocument(f.Path, 0, nil, func(raw []byte, at int64) bool {
 		if at < o.From {
 			return true
 		}
@@ -162,7 +162,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 
 // Skipped counts the messages that are too long.
 func (Reader) Skipped(f conversation.File) (n int, err error) {
-	err = conversation.Document(f.Path, 0, nil, func(raw []byte, _ int64) bool {
+	err = conversation.ReadDocument(f.Path, 0, nil, func(raw []byte, _ int64) bool {
 		if raw == nil {
 			n++
 		}
@@ -183,9 +183,9 @@ func typedText(text string) string {
 	return lineEnds.Replace(text)
 }
 
-// unmarked reports whether a text has no mark of Cline's, so that it may be the person's:
+// isUnmarked reports whether a text has no mark of Cline's, so that it may be the person's:
 // its own texts begin with an element, a title or a word in brackets.
-func unmarked(text string) bool {
+func isUnmarked(text string) bool {
 	text = strings.TrimSpace(text)
 	return text != "" && !strings.ContainsAny(text[:1], "<[#")
 }
@@ -210,7 +210,7 @@ func entriesOf(r gjson.Result, subagent bool) (all []conversation.Entry) {
 		switch part.Get("type").Str {
 		case "text":
 			switch {
-			case user && (subagent || userInput().MatchString(text) || len(content) == 1 && unmarked(text)):
+			case user && (subagent || userInput().MatchString(text) || len(content) == 1 && isUnmarked(text)):
 				prompt = append(prompt, typedText(text))
 			case !user && text != "":
 				give(conversation.Entry{Kind: conversation.Answer, Text: text, Model: model, Failed: r.Get("metadata.displayRole").Str == "error"})
@@ -309,7 +309,7 @@ func resultText(c gjson.Result) string {
 var kinds = []string{"file", "image", "media", "redacted_thinking", "text", "thinking", "tool_result", "tool_use"}
 
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
-	return conversation.Document(f.Path, 0, nil, func(raw []byte, _ int64) bool {
+	return conversation.ReadDocument(f.Path, 0, nil, func(raw []byte, _ int64) bool {
 		gjson.GetBytes(raw, "content.#.type").ForEach(func(_, kind gjson.Result) bool {
 			if !slices.Contains(kinds, kind.Str) {
 				each(kind.Str)

@@ -59,7 +59,7 @@ func (*Reader) Client() string { return "codex" }
 // PlainText returns true: serde_json escapes only what it must. JSON within the JSON,
 // such as a call's arguments, still has the words.
 func (*Reader) PlainText(f conversation.File) bool {
-	return !strings.HasSuffix(f.Path, conversation.Packed)
+	return !strings.HasSuffix(f.Path, conversation.PackedSuffix)
 }
 
 // Find lists the sessions and the archive. A store can lack one of the two folders, but not both.
@@ -75,7 +75,7 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 			lost.Add(err)
 		}
 		depth := 3 * (1 - i) // the archive has no subfolders
-		c.walk(store, dir, entries, depth, names, &lost, each)
+		c.findRollouts(store, dir, entries, depth, names, &lost, each)
 	}
 	if lost := lost.Err(); lost != nil || there {
 		return lost
@@ -83,26 +83,26 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 	return err // neither folder exists
 }
 
-// walk lists the rollouts in a folder, and in its subfolders down to depth levels.
-func (c *Reader) walk(store, dir string, entries []os.DirEntry, depth int, names map[session.ID]nameGiven, lost *conversation.ReadErrors, each func(conversation.File)) {
+// findRollouts lists the rollouts in a folder, and in its subfolders down to depth levels.
+func (c *Reader) findRollouts(store, dir string, entries []os.DirEntry, depth int, names map[session.ID]nameGiven, lost *conversation.ReadErrors, each func(conversation.File)) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		name := e.Name()
 		if conversation.Unpack != nil {
-			name = strings.TrimSuffix(name, conversation.Packed)
+			name = strings.TrimSuffix(name, conversation.PackedSuffix)
 		}
 		name, ok := strings.CutSuffix(name, ".jsonl")
 		if !ok || !strings.HasPrefix(name, "rollout-") {
 			if depth > 0 && !e.Type().IsRegular() {
-				c.walk(store, path, lost.List(path), depth-1, names, lost, each)
+				c.findRollouts(store, path, lost.List(path), depth-1, names, lost, each)
 			}
 			continue
 		}
 		f := conversation.File{Client: "codex", Store: store, Path: path}
-		if !lost.Stat(&f) {
+		if !lost.SetStat(&f) {
 			continue
 		}
-		f.ID, f.Copy = threadOf(name)
+		f.ID, f.IsSyncCopy = threadOf(name)
 		// The rollout does not show that its conversation was renamed.
 		if n, ok := names[f.ID]; ok && !n.at.IsZero() {
 			f.Changed = max(f.Changed, n.at.UnixNano())
@@ -131,10 +131,10 @@ func threadOf(name string) (id session.ID, isCopy bool) {
 // Segment is conversation.Segmenter's: a thread that was resumed or taken back goes on in
 // a file that names the one before.
 func (c *Reader) Segment(f conversation.File) (own, of string, at int64) {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), conversation.Packed), ".jsonl")
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), conversation.PackedSuffix), ".jsonl")
 	own = name[max(0, len(name)-idLength):]
 	_ = conversation.Ends(f.Path, func(line []byte, whole bool) bool {
-		base := conversation.Record(line).Get("payload.history_base")
+		base := conversation.ParseRecord(line).Get("payload.history_base")
 		of, at = strings.Clone(base.Get("thread_id").Str), base.Get("end_byte_offset").Int()
 		return false
 	}, nil)
@@ -147,7 +147,7 @@ func (c *Reader) readGivenNames(store string) (map[session.ID]nameGiven, error) 
 	path := filepath.Join(store, "session_index.jsonl")
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, conversation.Unreadable(path, err)
+		return nil, conversation.UnreadableError(path, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +164,7 @@ func (c *Reader) readGivenNames(store string) (map[session.ID]nameGiven, error) 
 		return true
 	})
 	if err != nil {
-		return nil, conversation.Unreadable(path, err)
+		return nil, conversation.UnreadableError(path, err)
 	}
 	if c.names == nil {
 		c.names = map[string]*storeNames{}
@@ -180,10 +180,10 @@ type record struct {
 	payload gjson.Result
 }
 
-// parse parses a line in one pass. In the oldest rollouts the lines are the items
+// parseRecord parses a line in one pass. In the oldest rollouts the lines are the items
 // themselves, and the first line is the session's metadata.
-func parse(line []byte) (rec record) {
-	whole := conversation.Record(line)
+func parseRecord(line []byte) (rec record) {
+	whole := conversation.ParseRecord(line)
 	whole.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "timestamp":
@@ -215,43 +215,43 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	facts := conversation.Metadata{ID: f.ID}
 	begin := state{file: f, Giver: conversation.Giver{Each: func(e conversation.Entry) bool {
 		if e.Kind != conversation.TokenUsage {
-			conversation.Keep(&facts.First, e.ID)
+			conversation.SetIfEmpty(&facts.FirstID, e.ID)
 		}
 		if e.Kind == conversation.Prompt {
-			conversation.Keep(&facts.Prompt, conversation.Asked(e.Text))
+			conversation.SetIfEmpty(&facts.Prompt, conversation.PromptExcerpt(e.Text))
 		}
 		return true
 	}}}
-	s := begin // which stays as it is, for a second reading of the front
+	frontState := begin // which stays as it is, for a second reading of the front
 	var meta bool
-	front := func(line []byte) {
-		rec := parse(line)
-		conversation.KeepTime(&facts.Started, conversation.ParseTime(rec.time))
+	takeFront := func(line []byte) {
+		rec := parseRecord(line)
+		conversation.SetTimeIfZero(&facts.Started, conversation.ParseTime(rec.time))
 		if rec.kind == "session_meta" && !meta { // later ones are a fork's copies
 			meta = true
-			c.meta(&facts, rec.payload)
+			c.addMeta(&facts, rec.payload)
 		}
-		s.readRecord(rec, 0)
+		frontState.readRecord(rec, 0)
 	}
-	more := false // whether to read more of the front
+	frontTooLong := false // whether to read more of the front
 	var cwd string
 	isNaming := func(line []byte) bool { return bytes.Contains(line, []byte(`"thread_name_updated"`)) }
-	back := func(line []byte) bool {
+	takeBack := func(line []byte) bool {
 		if cwd != "" && facts.Model != "" && !facts.Last.IsZero() && !isNaming(line) {
 			return facts.Title == ""
 		}
-		rec := parse(line)
-		conversation.KeepTime(&facts.Last, conversation.ParseTime(rec.time))
+		rec := parseRecord(line)
+		conversation.SetTimeIfZero(&facts.Last, conversation.ParseTime(rec.time))
 		switch p := rec.payload; {
 		case rec.kind == "turn_context":
-			conversation.Keep(&cwd, p.Get("cwd").Str)
-			conversation.Keep(&facts.Model, p.Get("model").Str)
+			conversation.SetIfEmpty(&cwd, p.Get("cwd").Str)
+			conversation.SetIfEmpty(&facts.Model, p.Get("model").Str)
 		case rec.kind == "event_msg" && p.Get("type").Str == "thread_settings_applied":
-			conversation.Keep(&cwd, p.Get("thread_settings.cwd").Str)
-			conversation.Keep(&facts.Model, p.Get("thread_settings.model").Str)
+			conversation.SetIfEmpty(&cwd, p.Get("thread_settings.cwd").Str)
+			conversation.SetIfEmpty(&facts.Model, p.Get("thread_settings.model").Str)
 		case rec.kind == "event_msg" && p.Get("type").Str == "thread_name_updated":
 			if id := p.Get("thread_id").Str; id == "" || id == string(f.ID) { // else a fork's copy
-				conversation.Keep(&facts.Title, conversation.Excerpt(p.Get("thread_name").Str))
+				conversation.SetIfEmpty(&facts.Title, conversation.Excerpt(p.Get("thread_name").Str))
 			}
 		}
 		return true
@@ -260,42 +260,42 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	var namings [][]byte
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		if !whole {
-			more = true
+			frontTooLong = true
 			return false
 		}
 		if inMiddle && isNaming(line) {
 			namings = append(namings, bytes.Clone(line))
 		}
-		if facts.Prompt != "" && s.Model != "" {
+		if facts.Prompt != "" && frontState.Model != "" {
 			return inMiddle
 		}
-		front(line)
-		return inMiddle || facts.Prompt == "" || s.Model == ""
-	}, back)
+		takeFront(line)
+		return inMiddle || facts.Prompt == "" || frontState.Model == ""
+	}, takeBack)
 	if err != nil {
 		return conversation.Metadata{}, err
 	}
 	for i := len(namings) - 1; i >= 0 && facts.Title == ""; i-- {
-		back(namings[i])
+		takeBack(namings[i])
 	}
-	if more || facts.Prompt == "" && f.Size > conversation.EndSize {
-		s, meta = begin, false
-		facts.First, facts.Started = "", time.Time{}
+	if frontTooLong || facts.Prompt == "" && f.Size > conversation.EndSize {
+		frontState, meta = begin, false
+		facts.FirstID, facts.Started = "", time.Time{}
 		_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			front(line)
+			takeFront(line)
 			return facts.Prompt == "" && at < conversation.MaxFront
 		})
 		if err != nil {
 			return conversation.Metadata{}, err
 		}
 	}
-	for _, e := range s.pending {
-		conversation.Keep(&facts.First, e.ID)
+	for _, e := range frontState.pending {
+		conversation.SetIfEmpty(&facts.FirstID, e.ID)
 	}
 	if cwd != "" {
 		facts.CWD = cwd
 	}
-	conversation.Keep(&facts.Model, s.Model)
+	conversation.SetIfEmpty(&facts.Model, frontState.Model)
 	names, err := c.readGivenNames(f.Store)
 	if n, ok := names[facts.ID]; ok {
 		facts.Title = n.name
@@ -303,8 +303,8 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return facts, err
 }
 
-// meta takes what a session_meta says of the whole conversation.
-func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
+// addMeta takes what a session_meta says of the whole conversation.
+func (*Reader) addMeta(facts *conversation.Metadata, p gjson.Result) {
 	facts.ID = cmp.Or(conversation.IDOf(p.Get("id")), facts.ID)
 	facts.ForkOf = conversation.IDOf(p.Get("forked_from_id"))
 	source := p.Get("source")
@@ -312,9 +312,9 @@ func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
 	// A review's or a compaction's agent names no parent.
 	facts.Headless = source.Str == "exec" || source.Str == "mcp" || p.Get("originator").Str == "codex_exec" ||
 		facts.Parent == "" && source.Get("subagent").Exists()
-	conversation.Keep(&facts.CWD, p.Get("cwd").Str)
-	conversation.Keep(&facts.Branch, p.Get("git.branch").Str)
-	conversation.Keep(&facts.Version, p.Get("cli_version").Str)
+	conversation.SetIfEmpty(&facts.CWD, p.Get("cwd").Str)
+	conversation.SetIfEmpty(&facts.Branch, p.Get("git.branch").Str)
+	conversation.SetIfEmpty(&facts.Version, p.Get("cli_version").Str)
 	if at := conversation.ParseTime(p.Get("timestamp").Str); !at.IsZero() {
 		facts.Started = at
 	}
@@ -324,12 +324,12 @@ func (*Reader) meta(facts *conversation.Metadata, p gjson.Result) {
 type state struct {
 	file conversation.File
 	keptState
-	pending []conversation.Entry // an answer that may still turn out to be a summary, and what follows it
-	missed  int64                // the offset of the first record that was read but not given
-	asked   bool                 // a prompt was given
-	review  string               // the outcome of the last /review
+	pending      []conversation.Entry // an answer that may still turn out to be a summary, and what follows it
+	firstUngiven int64                // the offset of the first record that was read but not given
+	promptGiven  bool                 // a prompt was given
+	review       string               // the outcome of the last /review
 
-	summary bool // see conversation.Options
+	forSummary bool // see conversation.Options
 	conversation.Giver
 }
 
@@ -358,7 +358,7 @@ func (t tokens) String() string { return fmt.Sprintf("{%d %d %d}", t[0], t[1], t
 
 // Read gives the entries from o.From on. Without o.State it reads the records before as well.
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	s := state{file: f, summary: o.ForSummary}
+	s := state{file: f, forSummary: o.ForSummary}
 	switch {
 	case o.From > 0 && o.State != nil:
 		s.resume(*o.State, o.From)
@@ -367,52 +367,52 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 			return o.From, err
 		}
 	}
-	gone, err := rolledBack(f, o)
+	gone, err := takenBackTurns(f, o)
 	if err != nil {
 		return o.From, err
 	}
 	s.Each = o.SkipTakenBack(gone.Contains, each)
 	next, err := conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && s.passable(line) && o.Skip(line) {
-			s.pass(line)
+		if o.Skip != nil && s.canSkip(line) && o.Skip(line) {
+			s.skipLine(line)
 			return true
 		}
-		return s.readRecord(parse(line), at)
+		return s.readRecord(parseRecord(line), at)
 	})
-	s.release(next)
-	if s.missed > 0 {
-		next = s.missed
+	s.givePending(next)
+	if s.firstUngiven > 0 {
+		next = s.firstUngiven
 	}
 	if o.State != nil {
 		if *o.State = ""; !s.Stopped && err == nil {
-			*o.State = s.kept(next)
+			*o.State = s.savedState(next)
 		}
 	}
 	return next, err
 }
 
-// rolledBack returns the turns that the person took back. The client says how many of the
+// takenBackTurns returns the turns that the person took back. The client says how many of the
 // last ones they are, and a turn begins with a prompt.
-func rolledBack(f conversation.File, o conversation.Options) (gone conversation.Spans, err error) {
-	turns := func(line []byte) int {
+func takenBackTurns(f conversation.File, o conversation.Options) (gone conversation.TakenBackSpans, err error) {
+	turnsTakenBack := func(line []byte) int {
 		if !bytes.Contains(line, []byte(`"thread_rolled_back"`)) {
 			return 0
 		}
-		p := parse(line).payload
+		p := parseRecord(line).payload
 		if p.Get("type").Str != "thread_rolled_back" {
 			return 0
 		}
 		return int(conversation.TokenCount(p.Get("num_turns")))
 	}
-	some := false
-	if o.TooLong(f.Path) {
+	anyRollback := false
+	if o.TooLongToSearch(f.Path) {
 		return nil, nil
 	}
 	_, err = conversation.Lines(f.Path, o.From, func(line []byte, _ int64) bool {
-		some = turns(line) > 0
-		return !some
+		anyRollback = turnsTakenBack(line) > 0
+		return !anyRollback
 	})
-	if err != nil || !some {
+	if err != nil || !anyRollback {
 		return nil, err
 	}
 	var prompts []int64
@@ -423,7 +423,7 @@ func rolledBack(f conversation.File, o conversation.Options) (gone conversation.
 		return true
 	}}}
 	_, err = conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-		if n := min(turns(line), len(prompts)); n > 0 {
+		if n := min(turnsTakenBack(line), len(prompts)); n > 0 {
 			gone = append(gone, [2]int64{prompts[len(prompts)-n], at})
 			prompts = prompts[:len(prompts)-n]
 			return true
@@ -431,17 +431,17 @@ func rolledBack(f conversation.File, o conversation.Options) (gone conversation.
 		if !conversation.HasPair(line, "role", "user") {
 			return true
 		}
-		if rec := parse(line); rec.kind != "compacted" {
+		if rec := parseRecord(line); rec.kind != "compacted" {
 			s.readRecord(rec, at)
 		}
 		return true
 	})
-	gone.Report(o)
+	gone.ReportEarlier(o)
 	return gone, err
 }
 
-// kept returns the state after the record that ends at an offset, as Options.State.
-func (s *state) kept(at int64) string {
+// savedState returns the state after the record that ends at an offset, as Options.State.
+func (s *state) savedState(at int64) string {
 	s.At = at
 	slices.Sort(s.Asking)
 	data, err := json.Marshal(s.keptState)
@@ -454,7 +454,7 @@ func (s *state) kept(at int64) string {
 // resume restores the state at an offset. If it was not kept, the state only knows that
 // the conversation has begun.
 func (s *state) resume(kept string, from int64) {
-	s.Started, s.asked = true, true
+	s.Started, s.promptGiven = true, true
 	var k keptState
 	if json.Unmarshal([]byte(kept), &k) == nil && k.At == from {
 		s.keptState = k
@@ -466,10 +466,10 @@ func (s *state) resume(kept string, from int64) {
 func (s *state) catchUp(from int64) error {
 	s.Each = func(conversation.Entry) bool { return true }
 	_, err := conversation.Lines(s.file.Path, 0, func(line []byte, at int64) bool {
-		if at < from && s.passable(line) {
-			s.pass(line)
+		if at < from && s.canSkip(line) {
+			s.skipLine(line)
 		} else if at < from {
-			s.readRecord(parse(line), at)
+			s.readRecord(parseRecord(line), at)
 		}
 		return at < from
 	})
@@ -477,9 +477,9 @@ func (s *state) catchUp(from int64) error {
 	return err
 }
 
-// passable reports whether the state needs only to know that a record exists. Codex
+// canSkip reports whether the state needs only to know that a record exists. Codex
 // writes a record's type at its beginning.
-func (s *state) passable(line []byte) bool {
+func (s *state) canSkip(line []byte) bool {
 	if !isItem(line) {
 		front := line[:min(len(line), 200)]
 		return bytes.Contains(front, []byte(`"type":"world_state"`)) || bytes.Contains(front, []byte(`"type":"item_completed"`))
@@ -487,8 +487,8 @@ func (s *state) passable(line []byte) bool {
 	return s.Started && !conversation.HasPair(line, "role", "user") && !bytes.Contains(line, []byte(`request_user_input`))
 }
 
-// pass counts an item that is not parsed: the ids of later entries depend on the number of items.
-func (s *state) pass(line []byte) {
+// skipLine counts an item that is not parsed: the ids of later entries depend on the number of items.
+func (s *state) skipLine(line []byte) {
 	if isItem(line) && line[len(line)-1] == '}' { // a torn one is none
 		s.Items++
 	}
@@ -529,23 +529,23 @@ func (s *state) readRecord(rec record, at int64) bool {
 		case "token_count":
 			info := p.Get("info")
 			s.readTokenCount(e, info)
-			s.sized(e, info)
+			s.giveWindow(e, info)
 		case "task_complete":
-			s.release(at)
+			s.givePending(at)
 		}
 	case "compacted":
-		if !s.asked {
-			s.snapshot(e, p.Get("replacement_history"))
+		if !s.promptGiven {
+			s.giveHistory(e, p.Get("replacement_history"))
 		}
 		text := p.Get("message").Str
-		if _, after, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, summarized) {
+		if _, after, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, summaryStart) {
 			text = after
 		}
 		if len(s.pending) > 0 && s.pending[0].Text == text {
 			s.pending = s.pending[1:]
 		}
-		if s.release(at); text != "" || s.summary { // else only the server can read it
-			e.Kind, e.Text, e.ID = conversation.Summary, text, s.id("compacted", text)
+		if s.givePending(at); text != "" || s.forSummary { // else only the server can read it
+			e.Kind, e.Text, e.ID = conversation.Summary, text, s.entryID("compacted", text)
 			s.Give(e)
 		}
 	case "response_item":
@@ -553,46 +553,46 @@ func (s *state) readRecord(rec record, at int64) bool {
 		if len(s.pending) > 0 && p.Get("role").Str == "assistant" && slices.Equal(strings.Fields(s.pending[0].Text), strings.Fields(s.review)) && slices.Equal(strings.Fields(textOf(p.Get("content"))), strings.Fields(s.review)) {
 			s.pending = s.pending[1:] // newer versions record it as an answer as well
 		}
-		s.release(at)
-		s.item(e, rec)
+		s.givePending(at)
+		s.giveItem(e, rec)
 	}
 	return !s.Stopped
 }
 
-// summarized begins the text that the client puts in place of what it compacted.
-const summarized = "Another language model started to solve this problem"
+// summaryStart begins the text that the client puts in place of what it compacted.
+const summaryStart = "Another language model started to solve this problem"
 
-// snapshot gives the person's words in the history that a compaction left. Codex Desktop can
+// giveHistory gives the person's words in the history that a compaction left. Codex Desktop can
 // write a rollout anew at a compaction, which then begins with it: they are nowhere else.
-func (s *state) snapshot(e conversation.Entry, history gjson.Result) {
+func (s *state) giveHistory(e conversation.Entry, history gjson.Result) {
 	for _, item := range history.Array() {
-		if item.Get("role").Str != "user" || strings.HasPrefix(item.Get("content.0.text").Str, summarized) {
+		if item.Get("role").Str != "user" || strings.HasPrefix(item.Get("content.0.text").Str, summaryStart) {
 			continue
 		}
 		if text := personText(item); text != "" {
-			s.asked = true
-			e.Kind, e.Text, e.ID = conversation.Prompt, text, s.id(string(conversation.Prompt), text)
+			s.promptGiven = true
+			e.Kind, e.Text, e.ID = conversation.Prompt, text, s.entryID(string(conversation.Prompt), text)
 			s.Give(e)
 		}
 	}
 }
 
-// release gives the entries that were held back before the record at an offset.
-func (s *state) release(at int64) {
+// givePending gives the entries that were held back before the record at an offset.
+func (s *state) givePending(at int64) {
 	held := s.pending
 	s.pending = nil
 	for i := 0; i < len(held) && !s.Stopped; i++ {
 		if s.Give(held[i]); s.Stopped {
-			s.missed = at
+			s.firstUngiven = at
 			if i+1 < len(held) {
-				s.missed = held[i+1].Offset
+				s.firstUngiven = held[i+1].Offset
 			}
 		}
 	}
 }
 
-// id makes an id for an entry that has none, or none that a fork's copy keeps.
-func (s *state) id(kind, text string) string {
+// entryID makes an id for an entry that has none, or none that a fork's copy keeps.
+func (s *state) entryID(kind, text string) string {
 	h := fnv.New64a()
 	fmt.Fprint(h, kind, "\x00", s.Turn, "\x00", text)
 	return fmt.Sprintf("%s.%d.%016x", cmp.Or(s.Origin, string(s.file.ID)), s.Items, h.Sum64())
@@ -607,23 +607,23 @@ func (s *state) readTokenCount(e conversation.Entry, info gjson.Result) {
 		s.Anew = s.Anew || info.Type == gjson.Null
 		return
 	}
-	t, l := tokensOf(total), tokensOf(last)
+	totalTokens, lastTokens := tokensOf(total), tokensOf(last)
 	if !last.IsObject() { // another program wrote it
-		l = t.countSince(s.Total)
+		lastTokens = totalTokens.countSince(s.Total)
 		if !s.Begun { // what a fork begins with
-			l = tokens{}
+			lastTokens = tokens{}
 		}
 	}
-	if t == s.Total && !(s.Anew && t == l) {
+	if totalTokens == s.Total && !(s.Anew && totalTokens == lastTokens) {
 		return
 	}
-	s.Total, s.Anew = t, false
-	if l == s.LastRequest {
+	s.Total, s.Anew = totalTokens, false
+	if lastTokens == s.LastRequest {
 		s.LastRequest = tokens{}
 		return
 	}
-	e.Sum = sumOf(t, l)
-	s.giveUsage(e, l, cacheWritten(last), s.id("spent", fmt.Sprint(t)))
+	e.Sum = sumOf(totalTokens, lastTokens)
+	s.giveUsage(e, lastTokens, cacheWritten(last), s.entryID("spent", fmt.Sprint(totalTokens)))
 }
 
 // sumOf returns the Sum of a request, which is the same in the token_count events that a fork
@@ -644,9 +644,9 @@ func (t tokens) countSince(before tokens) tokens {
 	return tokens{t[0] - before[0], t[1] - before[1], t[2] - before[2]}
 }
 
-// sized gives the size of the context window, if a summary is read.
-func (s *state) sized(e conversation.Entry, info gjson.Result) {
-	if size := conversation.TokenCount(info.Get("model_context_window")); s.summary && size > 0 {
+// giveWindow gives the size of the context window, if a summary is read.
+func (s *state) giveWindow(e conversation.Entry, info gjson.Result) {
+	if size := conversation.TokenCount(info.Get("model_context_window")); s.forSummary && size > 0 {
 		e.Kind, e.Size = conversation.Window, size
 		s.Give(e)
 	}
@@ -662,7 +662,7 @@ func (s *state) giveUsage(e conversation.Entry, t tokens, written int64, id stri
 		return
 	}
 	e.Kind, e.Model, e.Origin = conversation.TokenUsage, s.Model, conversation.Origin{CWD: s.CWD, Branch: s.Branch}
-	e.ID = strings.Clone(cmp.Or(id, s.id("spent", fmt.Sprint(t))))
+	e.ID = strings.Clone(cmp.Or(id, s.entryID("spent", fmt.Sprint(t))))
 	e.Usage = conversation.Usage{
 		// Codex counts the cached tokens as input, too.
 		Input: max(0, t[0]-t[1]-written), CacheRead: t[1], CacheWrite: written, Output: t[2],
@@ -678,9 +678,9 @@ func tokensOf(v gjson.Result) tokens {
 	return tokens{conversation.TokenCount(v.Get("input_tokens")), conversation.TokenCount(v.Get("cached_input_tokens")), conversation.TokenCount(v.Get("output_tokens"))}
 }
 
-// item gives the entries of a response_item, the model's input or output. It holds answers back in
+// giveItem gives the entries of a response_item, the model's input or output. It holds answers back in
 // pending: one can turn out to be a compaction's summary.
-func (s *state) item(e conversation.Entry, rec record) {
+func (s *state) giveItem(e conversation.Entry, rec record) {
 	p := rec.payload
 	kind := p.Get("type").Str
 	if kind == "" && p.Get("role").Exists() { // another program wrote it
@@ -691,7 +691,7 @@ func (s *state) item(e conversation.Entry, rec record) {
 		// The items of older versions have no ids. A newer version that copies them for a
 		// fork gives them new ids.
 		if e.ID = strings.Clone(p.Get("id").Str); e.ID == "" || !rec.ordinal {
-			e.ID = s.id(string(k), text)
+			e.ID = s.entryID(string(k), text)
 		}
 	}
 	give := func(k conversation.Kind, text string) {
@@ -702,8 +702,8 @@ func (s *state) item(e conversation.Entry, rec record) {
 	case "message":
 		switch p.Get("role").Str {
 		case "user":
-			if command, output, ok := shell(p); ok {
-				e.Tool, e.Target, e.CallID = "shell", command, s.id("shell", command)
+			if command, output, ok := personCommand(p); ok {
+				e.Tool, e.Target, e.CallID = "shell", command, s.entryID("shell", command)
 				give(conversation.Call, command)
 				e.Target = ""
 				give(conversation.Result, output)
@@ -712,7 +712,7 @@ func (s *state) item(e conversation.Entry, rec record) {
 				set(conversation.Answer, text)
 				s.pending = append(s.pending, e)
 			} else if text := personText(p); text != "" {
-				s.asked = true
+				s.promptGiven = true
 				give(conversation.Prompt, text)
 			}
 		case "assistant":
@@ -737,10 +737,10 @@ func (s *state) item(e conversation.Entry, rec record) {
 		}
 		give(conversation.Call, text)
 	case "function_call_output", "custom_tool_call_output":
-		text := output(p.Get("output"))
+		text := outputText(p.Get("output"))
 		if i := slices.Index(s.Asking, p.Get("call_id").Str); i >= 0 {
 			s.Asking = slices.Delete(s.Asking, i, i+1)
-			give(conversation.Reply, reply(text))
+			give(conversation.Reply, replyText(text))
 			break
 		}
 		e.Failed = conversation.TokenCount(gjson.Get(p.Get("output").Str, "metadata.exit_code")) > 0 // in older versions
@@ -763,8 +763,8 @@ func personText(p gjson.Result) string {
 		case item.Get("type").Str == "input_image":
 			parts = append(parts, "[image]")
 		case text == "" || strings.HasPrefix(text, "<image") || text == "</image>":
-		case strings.HasPrefix(kind, "user."), (kind == "" || kind == "unknown") && !injected(text):
-			parts = append(parts, request(text))
+		case strings.HasPrefix(kind, "user."), (kind == "" || kind == "unknown") && !isInjected(text):
+			parts = append(parts, editorRequest(text))
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -784,7 +784,7 @@ func reviewOutcome(p gjson.Result) string {
 	return text
 }
 
-func shell(p gjson.Result) (command, output string, ok bool) {
+func personCommand(p gjson.Result) (command, output string, ok bool) {
 	text := strings.TrimSpace(p.Get("content.0.text").Str)
 	text, begins := strings.CutPrefix(text, "<user_shell_command>\n<command>\n")
 	text, ends := strings.CutSuffix(text, "\n</result>\n</user_shell_command>")
@@ -792,17 +792,17 @@ func shell(p gjson.Result) (command, output string, ok bool) {
 	return command, output, begins && ends && ok
 }
 
-// request returns the person's part of a message that an editor sent.
-func request(text string) string {
+// editorRequest returns the person's part of a message that an editor sent.
+func editorRequest(text string) string {
 	if _, own, ok := strings.Cut(text, "## My request for Codex:"); ok && strings.HasPrefix(text, "# ") {
 		return strings.TrimSpace(own)
 	}
 	return text
 }
 
-// injected reports whether the client wrote a text in the person's name: one element
+// isInjected reports whether the client wrote a text in the person's name: one element
 // whose name is not a markup's, a project's instructions, or a warning to the model.
-func injected(text string) bool {
+func isInjected(text string) bool {
 	text = strings.TrimSpace(text)
 	for _, begin := range [...]string{
 		"# AGENTS.md instructions", "Warning: apply_patch was requested via ", "Warning: The maximum number of unified exec processes you can keep open is ",
@@ -840,7 +840,7 @@ func textOf(content gjson.Result) string {
 func parseCall(kind string, p gjson.Result) (tool, args string) {
 	switch kind {
 	case "local_shell_call":
-		return "shell", command(p.Get("action.command"))
+		return "shell", commandLine(p.Get("action.command"))
 	case "web_search_call":
 		return "web_search", conversation.Arguments(p.Get("action"))
 	case "tool_search_call":
@@ -861,14 +861,14 @@ func parseCall(kind string, p gjson.Result) (tool, args string) {
 	}
 	for _, key := range []string{"cmd", "command"} { // of a shell only the command is of interest
 		if c := input.Get(key); c.Exists() {
-			return tool, command(c)
+			return tool, commandLine(c)
 		}
 	}
 	return tool, conversation.Arguments(input)
 }
 
-// command returns a command as a person would type it.
-func command(c gjson.Result) string {
+// commandLine returns a command as a person would type it.
+func commandLine(c gjson.Result) string {
 	words := c.Array()
 	if c.Type == gjson.String || len(words) == 0 {
 		return c.String()
@@ -883,8 +883,8 @@ func command(c gjson.Result) string {
 	return strings.Join(all, " ")
 }
 
-// output returns the text of a call's output. Older versions wrap it in JSON with the exit code.
-func output(output gjson.Result) string {
+// outputText returns the text of a call's output. Older versions wrap it in JSON with the exit code.
+func outputText(output gjson.Result) string {
 	if output.IsObject() {
 		output = output.Get("content")
 	}
@@ -897,8 +897,8 @@ func output(output gjson.Result) string {
 	return text
 }
 
-// reply returns the person's answers in the output of request_user_input, each on a line.
-func reply(text string) string {
+// replyText returns the person's answers in the output of request_user_input, each on a line.
+func replyText(text string) string {
 	answers := gjson.Get(text, "answers")
 	if !answers.IsObject() {
 		return text
@@ -942,7 +942,7 @@ func lineKind(line []byte) string {
 	if bytes.HasPrefix(line, []byte(`{"record_type":`)) { // older versions wrote it; it has no type
 		return "record_type"
 	}
-	rec := parse(line)
+	rec := parseRecord(line)
 	if rec.kind == "response_item" {
 		return rec.kind + "." + rec.payload.Get("type").Str
 	}

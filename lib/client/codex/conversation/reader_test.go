@@ -89,8 +89,8 @@ func TestForks(t *testing.T) {
 					t.Errorf("%s: of the fork, copied %v: %+v", store, copied, e)
 				}
 			}
-			if strings.HasPrefix(store, "0.169") == (fork.Metadata.First == origin.Metadata.First) {
-				t.Errorf("%s: the fork begins with %s, its origin with %s", store, fork.Metadata.First, origin.Metadata.First)
+			if strings.HasPrefix(store, "0.169") == (fork.Metadata.FirstID == origin.Metadata.FirstID) {
+				t.Errorf("%s: the fork begins with %s, its origin with %s", store, fork.Metadata.FirstID, origin.Metadata.FirstID)
 			}
 		}
 	}
@@ -275,7 +275,7 @@ func TestLateFirstPrompt(t *testing.T) {
 		`{"timestamp":"2026-11-21T09:19:39.332Z","ordinal":2,"type":"response_item","payload":{"type":"message","id":"m1","role":"user","content":[{"type":"input_text","text":"the prompt"}]}}` + "\n"
 	testenv.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	facts, err := (&Reader{}).Metadata(conversation.File{Path: path, Size: int64(len(text))})
-	if err != nil || facts.Prompt != "the prompt" || facts.First != "m1" || facts.ID != "a1" || facts.CWD != "/w" || facts.Started.Second() != 37 || facts.Last.Second() != 39 {
+	if err != nil || facts.Prompt != "the prompt" || facts.FirstID != "m1" || facts.ID != "a1" || facts.CWD != "/w" || facts.Started.Second() != 37 || facts.Last.Second() != 39 {
 		t.Errorf("%+v, %v", facts, err)
 	}
 }
@@ -452,7 +452,7 @@ func TestSegments(t *testing.T) {
 		if f.ID != thread {
 			t.Errorf("%+v", f)
 		}
-		if !f.Copy {
+		if !f.IsSyncCopy {
 			got = append(got, fmt.Sprint(own, " ", of, " ", at))
 		}
 	}))
@@ -474,7 +474,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	compacted := line("compacted", `{"message":"it goes on","replacement_history":[`+strings.Join([]string{
 		item("user", "<environment_context>\n<cwd>/w</cwd>\n</environment_context>"), item("user", "one"), item("developer", "be kind"), item("user", "two"),
-		item("user", summarized+" and\nit goes on"), `{"type":"compaction","encrypted_content":"x"}`,
+		item("user", summaryStart+" and\nit goes on"), `{"type":"compaction","encrypted_content":"x"}`,
 	}, ",")+`]}`)
 	one, two, three := line("response_item", item("user", "one")), line("response_item", item("user", "two")), line("response_item", item("user", "three"))
 	back := line("event_msg", `{"type":"thread_rolled_back","num_turns":1}`)

@@ -33,7 +33,7 @@ func TestResets(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "rollout.jsonl")
 		testenv.NoError(t, os.WriteFile(path, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600))
-		if got := (&Reader{}).Resets(path, said.Add(-time.Minute)); !got.Equal(c.want) {
+		if got := (&Reader{}).LimitEnd(path, said.Add(-time.Minute)); !got.Equal(c.want) {
 			t.Errorf("%v, not %v:\n%s", got, c.want, strings.Join(c.lines, "\n"))
 		}
 	}
@@ -44,7 +44,7 @@ func TestResets(t *testing.T) {
 		"try again at 25:00 PM.":                  "0001-01-01T00:00:00Z",
 		"You’ve hit your usage limit. Try later.": "0001-01-01T00:00:00Z",
 	} {
-		if got := resets(text, said).UTC().Format(time.RFC3339); got != want {
+		if got := parseReset(text, said).UTC().Format(time.RFC3339); got != want {
 			t.Errorf("%q: %s", text, got)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"gt/lib/text/lazyregexp"
 )
 
-// tooMany is the HTTP status of a model's refusal at a limit.
-const tooMany = 429
+// tooManyRequests is the HTTP status of a model's refusal at a limit.
+const tooManyRequests = 429
 
-// Stopped looks for a task_complete with an error, which Codex 0.169 writes when the
+// TurnStopped looks for a task_complete with an error, which Codex 0.169 writes when the
 // model refused or was unreachable and the client has given up. At a limit the error is
 // "exceeded retry limit, last status: 429 Too Many Requests", or the account's limit.
-func (*Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason) {
+func (*Reader) TurnStopped(path string, after time.Time) (time.Time, activity.Reason) {
 	why := activity.Failed
 	at := conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
 		p := v.Get("payload")
@@ -26,7 +26,7 @@ func (*Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason
 			return false, v.Get("type").Str == "response_item" || kind == "task_started"
 		}
 		err := p.Get("error")
-		if info := err.Get("codex_error_info"); info.Str == "usage_limit_exceeded" || info.Get("*.http_status_code").Int() == tooMany {
+		if info := err.Get("codex_error_info"); info.Str == "usage_limit_exceeded" || info.Get("*.http_status_code").Int() == tooManyRequests {
 			why = activity.Spent
 		}
 		return err.IsObject(), !err.IsObject()
@@ -34,10 +34,10 @@ func (*Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason
 	return at, why
 }
 
-// Resets returns when the usage limit ends at which the last turn stopped. Codex 0.169 writes
+// LimitEnd returns when the usage limit ends at which the last turn stopped. Codex 0.169 writes
 // the account's windows before the end of the turn; the turn's error has the time as a person
 // reads it.
-func (*Reader) Resets(path string, after time.Time) time.Time {
+func (*Reader) LimitEnd(path string, after time.Time) time.Time {
 	var said, windows time.Time
 	limited := false
 	conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
@@ -50,7 +50,7 @@ func (*Reader) Resets(path string, after time.Time) time.Time {
 		case kind == "task_complete":
 			limited = true
 			if at, err := time.Parse(time.RFC3339, v.Get("timestamp").Str); err == nil {
-				said = resets(p.Get("error.message").Str, at.Local())
+				said = parseReset(p.Get("error.message").Str, at.Local())
 			}
 		case kind == "token_count" && limited:
 			for _, name := range []string{"primary", "secondary"} {
@@ -72,9 +72,9 @@ func (*Reader) Resets(path string, after time.Time) time.Time {
 // tryAgainTime is the time in "try again at 6:44 PM." and "Try again at Nov 27th, 2026 6:44 PM."
 var tryAgainTime = lazyregexp.New(`(?i)try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d{2} [AP]M)`)
 
-// resets parses the end of a limit from an error that the client wrote at said, in the zone
+// parseReset parses the end of a limit from an error that the client wrote at said, in the zone
 // of said.
-func resets(text string, said time.Time) time.Time {
+func parseReset(text string, said time.Time) time.Time {
 	m := tryAgainTime().FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}

@@ -42,7 +42,7 @@ func TestStopped(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "rollout.jsonl")
 		testenv.NoError(t, os.WriteFile(path, []byte(begun+"\n"+c.lines+"\n"), 0o600))
-		got, why := (&Reader{}).Stopped(path, c.after)
+		got, why := (&Reader{}).TurnStopped(path, c.after)
 		if !got.Equal(c.want) || !got.IsZero() && why != c.why {
 			t.Errorf("after %v: %v %s, not %v %s\n%s", c.after, got, why, c.want, c.why, c.lines)
 		}

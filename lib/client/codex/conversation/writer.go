@@ -17,7 +17,7 @@ func (Writer) Client() string { return "codex" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
+func (Writer) TranscriptPath(a conversation.ClientFolder, c *conversation.Copy) (path string, err error) {
 	at := c.Now.Local()
 	return filepath.Join(a.Dir, "sessions", at.Format("2006"), at.Format("01"), at.Format("02"),
 		"rollout-"+at.Format("2006-01-02T15-04-05")+"-"+string(c.ID)+".jsonl"), nil
@@ -31,10 +31,10 @@ const versionWritten = "0.94.0"
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := conversation.NewEncoder(w)
 	put := func(e conversation.Entry, kind string, payload map[string]any) error {
-		return enc.Encode(conversation.Object{"timestamp", c.Stamp(e.Time), "type", kind, "payload", payload})
+		return enc.Encode(conversation.Object{"timestamp", c.JSTimestamp(e.Time), "type", kind, "payload", payload})
 	}
 	meta := map[string]any{
-		"id": c.ID, "timestamp": c.Stamp(c.Now), "cwd": c.CWD, "originator": "codex_cli_rs", "cli_version": versionWritten, "source": "cli",
+		"id": c.ID, "timestamp": c.JSTimestamp(c.Now), "cwd": c.CWD, "originator": "codex_cli_rs", "cli_version": versionWritten, "source": "cli",
 	}
 	if c.Branch != "" {
 		meta["git"] = map[string]any{"branch": c.Branch}

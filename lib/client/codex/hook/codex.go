@@ -35,16 +35,16 @@ func headless(r contract.Run) bool {
 
 // killed ignores "other", the reason of every regular end. At a signal Codex runs no
 // hook.
-func killed(e contract.End) bool { return e.Reason != "other" && contract.Killed(e) }
+func killed(e contract.SessionEnd) bool { return e.Reason != "other" && contract.Killed(e) }
 
 // server is "codex app-server" of Codex 0.144 and later.
 var server = contract.SharedServer{
-	Program: "codex",
-	Var:     names.CodexThread,
-	Serves:  func(args []string) bool { return len(args) > 1 && slices.Contains(args[1:], serverWord) },
-	Shows:   printsAnswers,
-	Dir:     contract.DirFlag("-C", "--cd"),
-	Account: func(getenv func(string) string) string {
+	Program:  "codex",
+	Var:      names.CodexThread,
+	IsServer: func(args []string) bool { return len(args) > 1 && slices.Contains(args[1:], serverWord) },
+	IsWindow: printsAnswers,
+	Dir:      contract.DirFlag("-C", "--cd"),
+	AccountFolder: func(getenv func(string) string) string {
 		return cmp.Or(getenv(names.CodexHome), filepath.Join(getenv("HOME"), ".codex"))
 	},
 }

@@ -46,7 +46,7 @@ takes {"hooks": {"Stop": [{"type": "command", "command": "x"}]}}
 func TestConfigSchema(t *testing.T) {
 	for line := range strings.Lines(seenConfigs) {
 		did, text, _ := strings.Cut(strings.TrimSpace(line), " ")
-		got := refusal(strings.ReplaceAll(text, `\n`, "\n"))
+		got := configRefusal(strings.ReplaceAll(text, `\n`, "\n"))
 		if (got != "") != (did == "refuses") || strings.HasPrefix(got, "line 0") {
 			t.Errorf("%s: %s", line, got)
 		}

@@ -64,7 +64,7 @@ func Client() wiring.Client {
 // person has trusted, and keeps a hash of that definition.
 func blockers(a wiring.Agent) []wiring.Blocker {
 	file := filepath.Join(a.Folder, "config.toml")
-	var c struct {
+	var config struct {
 		Features map[string]any
 		Projects map[string]struct {
 			TrustLevel string `toml:"trust_level"`
@@ -78,14 +78,14 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	}
 	if text, err := settings.Read(file); err != nil {
 		return []wiring.Blocker{{Reason: err.Error()}}
-	} else if refused := refusal(string(text)); refused != "" {
+	} else if refused := configRefusal(string(text)); refused != "" {
 		return []wiring.Blocker{{Reason: fmt.Sprintf("%s does not start with '%s': %s", a.Name, file, refused), Remedy: "correct that"}}
-	} else if _, err := toml.Decode(string(text), &c); err != nil {
+	} else if _, err := toml.Decode(string(text), &config); err != nil {
 		return []wiring.Blocker{{Reason: fmt.Sprintf("cannot read '%s': %v", file, err)}}
 	}
 	var all []wiring.Blocker
 	for _, name := range []string{"hooks", "codex_hooks"} {
-		if c.Features[name] == false {
+		if config.Features[name] == false {
 			all = append(all, wiring.Blocker{
 				Reason: fmt.Sprintf("'%s' switches hooks off with features.%s", file, name),
 				Remedy: a.Command + " features enable hooks",
@@ -96,24 +96,24 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	seen := 0
 	for _, s := range a.Sources {
 		ours := s.OwnHandlers()
-		if s.Scope == wiring.Project && len(ours) > 0 && c.Projects[a.Project].TrustLevel != "trusted" {
-			all = append(all, a.Untrusted())
+		if s.Scope == wiring.Project && len(ours) > 0 && config.Projects[a.Project].TrustLevel != "trusted" {
+			all = append(all, a.UntrustedBlocker())
 		}
 		for _, h := range ours {
 			if h.Node == nil { // a script, which Codex does not support
 				continue
 			}
 			seen++
-			key, hash := trust(h, s.File)
+			key, hash := trustKey(h, s.File)
 			if s.Scope == wiring.Plugin { // its key has the plugin's name; the text is the plugin's own
 				name, at := s.Removal[strings.LastIndexByte(s.Removal, ' ')+1:], strings.TrimPrefix(key, s.File)
-				for known, state := range c.Hooks.State {
+				for known, state := range config.Hooks.State {
 					if strings.HasSuffix(known, at) && (strings.Contains(known, name) || strings.Contains(known, filepath.Dir(s.File))) {
 						key, hash = known, state.TrustedHash
 					}
 				}
 			}
-			switch s := c.Hooks.State[key]; {
+			switch s := config.Hooks.State[key]; {
 			case s.TrustedHash != hash:
 				unknown = append(unknown, h.Event)
 			case s.Enabled != nil && !*s.Enabled:
@@ -124,7 +124,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	if len(unknown) > 0 {
 		reason := a.Name + " runs none of gt's hooks until you trust them"
 		if len(unknown) < seen {
-			reason = fmt.Sprintf("%s does not run these until you trust them: %s", a.Name, list(unknown))
+			reason = fmt.Sprintf("%s does not run these until you trust them: %s", a.Name, joinOnce(unknown))
 		}
 		all = append(all, wiring.Blocker{
 			Reason: reason,
@@ -133,7 +133,7 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 	}
 	if len(off) > 0 {
 		all = append(all, wiring.Blocker{
-			Reason: fmt.Sprintf("these are switched off in %s: %s", a.Name, list(off)),
+			Reason: fmt.Sprintf("these are switched off in %s: %s", a.Name, joinOnce(off)),
 			Remedy: "start " + a.Command + ", type /hooks and switch them on",
 		})
 	}
@@ -155,16 +155,16 @@ func plugins(a wiring.Agent) (all []wiring.Source) {
 		files, _ := filepath.Glob(filepath.Join(a.Folder, "plugins", "cache", market, name, "*", "hooks", "hooks.json"))
 		for _, file := range files[max(0, len(files)-1):] {
 			if c.Plugins[full].Enabled {
-				all = append(all, Client().Plugin(file, full, "codex plugin", "remove")...)
+				all = append(all, Client().PluginSources(file, full, "codex plugin", "remove")...)
 			}
 		}
 	}
 	return all
 }
 
-// refusal returns the line and key of the value in a config.toml that Codex does not take, or
+// configRefusal returns the line and key of the value in a config.toml that Codex does not take, or
 // "".
-func refusal(config string) string {
+func configRefusal(config string) string {
 	var all map[string]any
 	if _, err := toml.Decode(config, &all); err != nil {
 		return "" // told where it is read
@@ -182,13 +182,13 @@ func refusal(config string) string {
 	if refused == nil {
 		return ""
 	}
-	refused.Line = lineOf(config, refused.Key)
+	refused.Line = findKeyLine(config, refused.Key)
 	return refused.String()
 }
 
-// lineOf returns the line of a config.toml that has the value with a key of jsonedit's form,
+// findKeyLine returns the line of a config.toml that has the value with a key of jsonedit's form,
 // or what the value lies in, 0 if none is found.
-func lineOf(config, key string) (line int) {
+func findKeyLine(config, key string) (line int) {
 	table, counts, longest := "", map[string]int{}, 0 // counts has the tables of each array so far
 	parser := unstable.Parser{}
 	for parser.Reset([]byte(config)); parser.NextExpression(); {
@@ -220,9 +220,9 @@ func lineOf(config, key string) (line int) {
 	return line
 }
 
-// trust returns the key under which Codex 0.169 records that a handler of a file is
+// trustKey returns the key under which Codex 0.169 records that a handler of a file is
 // trusted, and the recorded hash. The key has the handler's position in the file.
-func trust(h wiring.Handler, file string) (key, hash string) {
+func trustKey(h wiring.Handler, file string) (key, hash string) {
 	var event strings.Builder
 	for i, r := range h.Event {
 		if unicode.IsUpper(r) && i > 0 {
@@ -255,8 +255,8 @@ func trust(h wiring.Handler, file string) (key, hash string) {
 	return key, "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// list joins the names of events, each once: an event can have a hook in several files.
-func list(names []string) string {
+// joinOnce joins the names of events, each once: an event can have a hook in several files.
+func joinOnce(names []string) string {
 	var once []string
 	for _, name := range names {
 		if !slices.Contains(once, name) {
@@ -272,7 +272,7 @@ func forget(a wiring.Agent, s wiring.Source) (changed string, err error) {
 	var keys []string
 	for _, h := range s.OwnHandlers() {
 		if h.Node != nil {
-			key, _ := trust(h, s.File)
+			key, _ := trustKey(h, s.File)
 			keys = append(keys, key)
 		}
 	}

@@ -45,12 +45,12 @@ func TestCodexTrust(t *testing.T) {
 		t.Fatalf("%d hooks", len(have))
 	}
 	for _, h := range have {
-		if key, hash := trust(h, "/h/hooks.json"); trusted[key] != hash {
+		if key, hash := trustKey(h, "/h/hooks.json"); trusted[key] != hash {
 			t.Errorf("%s: %s", key, hash)
 		}
 	}
 	for _, h := range all(strings.ReplaceAll(text, "gt-prime --hook", "gt-prime  --hook")) {
-		key, hash := trust(h, "/h/hooks.json")
+		key, hash := trustKey(h, "/h/hooks.json")
 		if same := trusted[key] == hash; same == (h.Binary == "gt-prime") {
 			t.Errorf("%s: trusted is %v", key, same)
 		}
@@ -96,7 +96,7 @@ func TestConfigRefusal(t *testing.T) {
 		"x = \"\\\"\"  # it's \"\"\"\nmodel = 5\n":                              "line 2: model is not a text",
 		"description = 2020-01-01\n":                                            "",
 	} {
-		if got := refusal(config); got != want {
+		if got := configRefusal(config); got != want {
 			t.Errorf("%q: %q", config, got)
 		}
 	}

@@ -36,7 +36,7 @@ func (Reader) PlainText(conversation.File) bool { return true }
 
 // Path returns where Copilot keeps a session's events, which its hooks do not tell before
 // the end of a turn.
-func Path(a conversation.Account, id string) string {
+func Path(a conversation.ClientFolder, id string) string {
 	if !filepath.IsAbs(a.Dir) {
 		return ""
 	}
@@ -54,23 +54,23 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	found := conversation.NewFinding("copilot", store, each)
 	for _, id := range conversation.SessionsIn(entries) {
 		f := conversation.File{Path: filepath.Join(dir, string(id), "events.jsonl"), ID: id}
-		found.Give(f, workspace(f))
+		found.GiveFile(f, workspaceFile(f))
 	}
 	return found.Err()
 }
 
-func workspace(f conversation.File) string {
+func workspaceFile(f conversation.File) string {
 	return filepath.Join(filepath.Dir(f.Path), "workspace.yaml")
 }
 
 type event struct {
 	kind, id, time string
-	agent          bool // a subagent's
+	bySubagent     bool // a subagent's
 	data           gjson.Result
 }
 
-func parse(line []byte) (e event) {
-	conversation.Record(line).ForEach(func(key, v gjson.Result) bool {
+func parseEvent(line []byte) (e event) {
+	conversation.ParseRecord(line).ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "type":
 			e.kind = v.Str
@@ -79,14 +79,14 @@ func parse(line []byte) (e event) {
 		case "timestamp":
 			e.time = v.Str
 		case "agentId":
-			e.agent = v.Str != ""
+			e.bySubagent = v.Str != ""
 		case "data":
 			e.data = v
 		}
 		return true
 	})
 	if e.data.IsObject() && e.data.Get("parentToolCallId").Str != "" { // of versions without an agentId
-		e.agent = true
+		e.bySubagent = true
 	}
 	return e
 }
@@ -114,65 +114,65 @@ type header struct {
 // first prompt comes before the instructions in newer versions and after them in older
 // ones. The answer follows both.
 func (h *header) addFromStart(line []byte) (more bool) {
-	e := parse(line)
-	conversation.KeepTime(&h.Started, conversation.ParseTime(e.time))
+	e := parseEvent(line)
+	conversation.SetTimeIfZero(&h.Started, conversation.ParseTime(e.time))
 	switch e.kind {
 	case "session.start":
-		h.start(e.data)
+		h.addStart(e.data)
 	case "session.model_change":
-		conversation.Keep(&h.Model, e.data.Get("newModel").Str)
+		conversation.SetIfEmpty(&h.Model, e.data.Get("newModel").Str)
 	case "session.info":
-		conversation.Keep((*string)(&h.ForkOf), string(origin(e.data, h.ID)))
+		conversation.SetIfEmpty((*string)(&h.ForkOf), string(forkOrigin(e.data, h.ID)))
 	case "system.message":
 		// Only this tells that no person was present.
-		if s := e.data.Get("content").Str; !h.instructed && !e.agent {
+		if s := e.data.Get("content").Str; !h.instructed && !e.bySubagent {
 			h.instructed = true
 			h.Headless = strings.Contains(s[:min(len(s), 400)], "running in non-interactive mode")
 		}
 	case "user.message":
 		if text := personText(e); text != "" && h.Prompt == "" {
-			if h.Prompt = conversation.Asked(text); h.Prompt == "" {
-				conversation.Keep(&h.opening, conversation.Excerpt(text))
+			if h.Prompt = conversation.PromptExcerpt(text); h.Prompt == "" {
+				conversation.SetIfEmpty(&h.opening, conversation.Excerpt(text))
 			}
-			conversation.Keep(&h.First, e.id)
+			conversation.SetIfEmpty(&h.FirstID, e.id)
 		}
 	}
 	return h.Prompt == "" || !bytes.Contains(line[:min(len(line), 60)], []byte(`"assistant.`))
 }
 
-// start adds what session.start says. Later events override its folder, branch and model.
-func (h *header) start(data gjson.Result) {
+// addStart adds what session.start says. Later events override its folder, branch and model.
+func (h *header) addStart(data gjson.Result) {
 	h.ID = cmp.Or(conversation.IDOf(data.Get("sessionId")), h.ID)
 	h.Parent = conversation.IDOf(data.Get("detachedFromSpawningParentSessionId"))
 	if at := conversation.ParseTime(data.Get("startTime").Str); !at.IsZero() { // a fork's own; the other times are copies
 		h.Started = at
 	}
-	conversation.Keep(&h.Version, data.Get("copilotVersion").Str)
-	conversation.Keep(&h.folder, data.Get("context.cwd").Str)
-	conversation.Keep(&h.branch, data.Get("context.branch").Str)
-	conversation.Keep(&h.Model, data.Get("selectedModel").Str)
+	conversation.SetIfEmpty(&h.Version, data.Get("copilotVersion").Str)
+	conversation.SetIfEmpty(&h.folder, data.Get("context.cwd").Str)
+	conversation.SetIfEmpty(&h.branch, data.Get("context.branch").Str)
+	conversation.SetIfEmpty(&h.Model, data.Get("selectedModel").Str)
 }
 
 // addFromEnd adds an event from the end, the last one first.
 func (h *header) addFromEnd(line []byte) bool {
-	e := parse(line)
-	conversation.KeepTime(&h.last.Last, conversation.ParseTime(e.time))
-	if e.agent {
+	e := parseEvent(line)
+	conversation.SetTimeIfZero(&h.last.Last, conversation.ParseTime(e.time))
+	if e.bySubagent {
 		return true
 	}
 	switch e.kind {
 	case "session.resume":
-		conversation.Keep(&h.last.CWD, e.data.Get("context.cwd").Str)
-		conversation.Keep(&h.last.Branch, e.data.Get("context.branch").Str)
+		conversation.SetIfEmpty(&h.last.CWD, e.data.Get("context.cwd").Str)
+		conversation.SetIfEmpty(&h.last.Branch, e.data.Get("context.branch").Str)
 	case "session.context_changed":
-		conversation.Keep(&h.last.CWD, e.data.Get("cwd").Str)
-		conversation.Keep(&h.last.Branch, e.data.Get("branch").Str)
+		conversation.SetIfEmpty(&h.last.CWD, e.data.Get("cwd").Str)
+		conversation.SetIfEmpty(&h.last.Branch, e.data.Get("branch").Str)
 	case "session.info":
-		conversation.Keep((*string)(&h.last.ForkOf), string(origin(e.data, h.ID)))
+		conversation.SetIfEmpty((*string)(&h.last.ForkOf), string(forkOrigin(e.data, h.ID)))
 	case "session.model_change":
-		conversation.Keep(&h.last.Model, e.data.Get("newModel").Str)
+		conversation.SetIfEmpty(&h.last.Model, e.data.Get("newModel").Str)
 	case "assistant.message":
-		conversation.Keep(&h.last.Model, e.data.Get("model").Str)
+		conversation.SetIfEmpty(&h.last.Model, e.data.Get("model").Str)
 	}
 	return true
 }
@@ -181,7 +181,7 @@ func (h *header) addFromEnd(line []byte) bool {
 func (h *header) collectedMetadata(ws map[string]string) conversation.Metadata {
 	m := h.Metadata
 	m.Last, m.Model = h.last.Last, cmp.Or(h.last.Model, m.Model)
-	conversation.Keep((*string)(&m.ForkOf), string(h.last.ForkOf))
+	conversation.SetIfEmpty((*string)(&m.ForkOf), string(h.last.ForkOf))
 	m.CWD = cmp.Or(h.last.CWD, h.folder, ws["cwd"])
 	m.Branch = cmp.Or(h.last.Branch, h.branch, ws["branch"])
 	if name := conversation.Excerpt(cmp.Or(ws["name"], ws["summary"])); ws["user_named"] == "true" ||
@@ -191,9 +191,9 @@ func (h *header) collectedMetadata(ws map[string]string) conversation.Metadata {
 	return m
 }
 
-// origin returns the session that own is a fork of, or "". The message of a fork is
+// forkOrigin returns the session that own is a fork of, or "". The message of a fork is
 // Forked from "TITLE" (ID) as "TITLE" (OWN), and a title may contain parentheses too.
-func origin(data gjson.Result, own session.ID) session.ID {
+func forkOrigin(data gjson.Result, own session.ID) session.ID {
 	message := data.Get("message").Str
 	if data.Get("infoType").Str != "fork" || !strings.HasPrefix(message, "Forked from ") {
 		return ""
@@ -213,9 +213,9 @@ func origin(data gjson.Result, own session.ID) session.ID {
 }
 
 func readWorkspace(f conversation.File) (map[string]string, error) {
-	data, err := atomicfile.Read(workspace(f), 1<<20)
+	data, err := atomicfile.Read(workspaceFile(f), 1<<20)
 	if err != nil {
-		return nil, conversation.Unreadable(workspace(f), err)
+		return nil, conversation.UnreadableError(workspaceFile(f), err)
 	}
 	return flatYAML(string(data)), nil
 }
@@ -265,7 +265,7 @@ var sources = []string{"autopilot", "instruction-discovery", "jit-instruction", 
 // personText returns the person's text in a user.message, which others write as well.
 func personText(e event) string {
 	source := e.data.Get("source").Str
-	if e.agent || slices.Contains(sources, source) || strings.HasPrefix(source, "agent-") || strings.HasPrefix(source, "skill-") ||
+	if e.bySubagent || slices.Contains(sources, source) || strings.HasPrefix(source, "agent-") || strings.HasPrefix(source, "skill-") ||
 		e.data.Get("isAutopilotContinuation").Type == gjson.True {
 		return ""
 	}
@@ -281,16 +281,16 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	if err != nil {
 		return o.From, err
 	}
-	used := usedTokens{}
+	totals := usedTokens{}
 	read := func(line []byte, at int64, seen map[uint64]bool, each func(conversation.Entry) bool) bool {
-		ev := parse(line)
+		ev := parseEvent(line)
 		id := conversation.HashID(ev.id)
 		again := id != 0 && seen[id]
 		seen[id] = true
 		if again {
 			return true
 		}
-		for _, e := range used.entriesOf(ev) {
+		for _, e := range totals.entriesOf(ev) {
 			if e.Offset = at; !each(e) {
 				return false
 			}
@@ -300,7 +300,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	if o.From > 0 && o.State == nil { // a summary needs no totals
 		counted := map[uint64]bool{}
 		_, err := conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
-			if at < o.From && counts(line) {
+			if at < o.From && isTotal(line) {
 				read(line, at, counted, func(conversation.Entry) bool { return true })
 			}
 			return at < o.From
@@ -309,16 +309,16 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 			return o.From, err
 		}
 	}
-	var gone conversation.Spans
-	if !o.TooLong(f.Path) {
+	var gone conversation.TakenBackSpans
+	if !o.TooLongToSearch(f.Path) {
 		if gone, err = rewoundEvents(f.Path); err != nil {
 			return o.From, err
 		}
 	}
-	gone.Report(o)
+	gone.ReportEarlier(o)
 	each = o.SkipTakenBack(gone.Contains, each)
 	return conversation.Lines(f.Path, o.From, func(line []byte, at int64) bool {
-		if o.Skip != nil && !counts(line) && !bytes.Contains(line, []byte(`"user.message"`)) && o.Skip(line) {
+		if o.Skip != nil && !isTotal(line) && !bytes.Contains(line, []byte(`"user.message"`)) && o.Skip(line) {
 			return true
 		}
 		return read(line, at, seen, each)
@@ -332,7 +332,7 @@ func idsBefore(path string, from int64) (ids map[uint64]bool, err error) {
 	next := ""
 	if from > 0 {
 		_, err = conversation.Lines(path, from, func(line []byte, _ int64) bool {
-			next = parse(line).id
+			next = parseEvent(line).id
 			return false
 		})
 	}
@@ -341,7 +341,7 @@ func idsBefore(path string, from int64) (ids map[uint64]bool, err error) {
 	}
 	key, again := []byte(next), false
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-		again = at < from && bytes.Contains(line, key) && parse(line).id == next
+		again = at < from && bytes.Contains(line, key) && parseEvent(line).id == next
 		return at < from && !again
 	})
 	if err != nil || !again {
@@ -349,7 +349,7 @@ func idsBefore(path string, from int64) (ids map[uint64]bool, err error) {
 	}
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
 		if at < from {
-			ids[conversation.HashID(parse(line).id)] = true
+			ids[conversation.HashID(parseEvent(line).id)] = true
 		}
 		return at < from
 	})
@@ -358,21 +358,21 @@ func idsBefore(path string, from int64) (ids map[uint64]bool, err error) {
 
 // rewoundEvents returns the events that the person took back: those from the one that a rewind
 // names on.
-func rewoundEvents(path string) (gone conversation.Spans, err error) {
+func rewoundEvents(path string) (gone conversation.TakenBackSpans, err error) {
 	var ids map[string]int64 // of the events' offsets
-	some := false
+	anyRewind := false
 	isRewind := func(line []byte) bool {
 		return bytes.Contains(line[:min(len(line), 60)], []byte(`"session.snapshot_rewind"`))
 	}
 	if _, err = conversation.Lines(path, 0, func(line []byte, _ int64) bool {
-		some = isRewind(line)
-		return !some
-	}); err != nil || !some {
+		anyRewind = isRewind(line)
+		return !anyRewind
+	}); err != nil || !anyRewind {
 		return nil, err
 	}
 	ids = map[string]int64{}
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-		e := parse(line)
+		e := parseEvent(line)
 		if begin, ok := ids[e.data.Get("upToEventId").Str]; ok && isRewind(line) {
 			gone = append(gone, [2]int64{begin, at})
 		}
@@ -382,9 +382,9 @@ func rewoundEvents(path string) (gone conversation.Spans, err error) {
 	return gone, err
 }
 
-// counts reports whether later events depend on this one. The client writes an event's
+// isTotal reports whether later events depend on this one. The client writes an event's
 // type at its beginning.
-func counts(line []byte) bool {
+func isTotal(line []byte) bool {
 	front := line[:min(len(line), 60)]
 	return bytes.Contains(front, []byte(`"session.usage_record"`)) || bytes.Contains(front, []byte(`"session.shutdown"`))
 }
@@ -397,75 +397,75 @@ func (used usedTokens) entriesOf(ev event) (all []conversation.Entry) {
 			all = append(all, e)
 		}
 	}
-	d := ev.data
+	data := ev.data
 	switch ev.kind { // tokens of everyone in the session
 	case "session.usage_record":
-		u := d.Get("usage")
+		u := data.Get("usage")
 		e.Kind, e.Model, e.Usage = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u)
 		e.ID = strings.Clone(cmp.Or(u.Get("accounting.usageId").Str, u.Get("apiCallId").Str, ev.id))
-		e.Aside = ev.agent || u.Get("interactionType").Str != "conversation-agent"
+		e.Aside = ev.bySubagent || u.Get("interactionType").Str != "conversation-agent"
 		e.Size = conversation.TokenCount(u.Get("maxPromptTokens"))
-		if used.add(e.Model, e.Usage); e.Usage != (conversation.Usage{}) {
+		if used.addUsage(e.Model, e.Usage); e.Usage != (conversation.Usage{}) {
 			all = append(all, e)
 		}
 	case "session.shutdown":
-		return used.shutdown(e, d)
+		return used.shutdownTotals(e, data)
 	}
-	if ev.agent {
+	if ev.bySubagent {
 		return all
 	}
 	switch ev.kind {
 	case "user.message":
 		give(conversation.Prompt, personText(ev))
 	case "assistant.message":
-		e.Model = strings.Clone(d.Get("model").Str)
-		give(conversation.Thought, d.Get("reasoningText").Str)
-		give(conversation.Answer, d.Get("content").Str)
+		e.Model = strings.Clone(data.Get("model").Str)
+		give(conversation.Thought, data.Get("reasoningText").Str)
+		give(conversation.Answer, data.Get("content").Str)
 		e.Model = ""
-		for _, call := range d.Get("toolRequests").Array() {
+		for _, call := range data.Get("toolRequests").Array() {
 			if e.Tool = strings.Clone(call.Get("name").Str); e.Tool != "" {
 				give(conversation.Call, conversation.CallText(call.Get("arguments")))
 			}
 		}
 	case "tool.user_requested": // the person's own command
-		e.Tool = strings.Clone(d.Get("toolName").Str)
-		give(conversation.Call, conversation.CallText(d.Get("arguments")))
+		e.Tool = strings.Clone(data.Get("toolName").Str)
+		give(conversation.Call, conversation.CallText(data.Get("arguments")))
 	case "tool.execution_complete":
-		text := cmp.Or(d.Get("result.content").Str, d.Get("error.message").Str)
-		e.Failed = d.Get("success").Type == gjson.False
+		text := cmp.Or(data.Get("result.content").Str, data.Get("error.message").Str)
+		e.Failed = data.Get("success").Type == gjson.False
 		give(conversation.Result, text)
 	case "human_response.recorded":
-		give(conversation.Reply, conversation.Arguments(d.Get("response.content")))
+		give(conversation.Reply, conversation.Arguments(data.Get("response.content")))
 	case "user_input.completed":
-		give(conversation.Reply, d.Get("answer").Str)
+		give(conversation.Reply, data.Get("answer").Str)
 	case "session.compaction_complete":
-		if u := d.Get("compactionTokensUsed"); u.IsObject() && usageOf(u) != (conversation.Usage{}) {
+		if u := data.Get("compactionTokensUsed"); u.IsObject() && usageOf(u) != (conversation.Usage{}) {
 			s := e
 			s.Kind, s.Model, s.Usage, s.Aside = conversation.TokenUsage, strings.Clone(u.Get("model").Str), usageOf(u), true
 			all = append(all, s)
 		}
-		give(conversation.Summary, d.Get("summaryContent").Str)
+		give(conversation.Summary, data.Get("summaryContent").Str)
 	}
 	return all
 }
 
-// shutdown returns the totals at the end of a run, for versions that do not report each
+// shutdownTotals returns the totals at the end of a run, for versions that do not report each
 // request. Older versions report the totals of that run, newer ones (with AI credits)
 // those of the whole session.
-func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result) (all []conversation.Entry) {
-	whole := d.Get("totalNanoAiu").Exists()
-	d.Get("modelMetrics").ForEach(func(model, m gjson.Result) bool {
+func (used usedTokens) shutdownTotals(e conversation.Entry, data gjson.Result) (all []conversation.Entry) {
+	isSessionTotal := data.Get("totalNanoAiu").Exists()
+	data.Get("modelMetrics").ForEach(func(model, m gjson.Result) bool {
 		u := usageOf(m.Get("usage"))
-		if whole {
-			was := used[model.Str]
+		if isSessionTotal {
+			soFar := used[model.Str]
 			u = conversation.Usage{
-				Input: max(0, u.Input-was.Input), CacheRead: max(0, u.CacheRead-was.CacheRead),
-				CacheWrite: max(0, u.CacheWrite-was.CacheWrite), Output: max(0, u.Output-was.Output),
+				Input: max(0, u.Input-soFar.Input), CacheRead: max(0, u.CacheRead-soFar.CacheRead),
+				CacheWrite: max(0, u.CacheWrite-soFar.CacheWrite), Output: max(0, u.Output-soFar.Output),
 			}
 		}
 		s := e
 		s.Kind, s.Model, s.Usage, s.ID, s.Aside = conversation.TokenUsage, strings.Clone(model.Str), u, e.ID+"."+model.Str, true
-		if used.add(s.Model, u); u != (conversation.Usage{}) {
+		if used.addUsage(s.Model, u); u != (conversation.Usage{}) {
 			all = append(all, s)
 		}
 		return true
@@ -473,7 +473,7 @@ func (used usedTokens) shutdown(e conversation.Entry, d gjson.Result) (all []con
 	return all
 }
 
-func (used usedTokens) add(model string, u conversation.Usage) {
+func (used usedTokens) addUsage(model string, u conversation.Usage) {
 	sum := used[model]
 	sum.Add(u)
 	used[model] = sum
@@ -487,18 +487,18 @@ func usageOf(u gjson.Result) conversation.Usage {
 	return used
 }
 
-// Refused looks for a failed submission. While a prompt is pending, Copilot 1.0.102
+// PromptDropped looks for a failed submission. While a prompt is pending, Copilot 1.0.102
 // appends the next one to it, and drops one that names a file with @: "Submission failed:
 // Error: data did not match any variant of untagged enum Attachment".
-func (Reader) Refused(path string, after time.Time) time.Time {
+func (Reader) PromptDropped(path string, after time.Time) time.Time {
 	return conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
 		return v.Get("type").Str == "session.error" && strings.HasPrefix(v.Get("data.message").Str, "Submission failed"), false
 	})
 }
 
-// Stopped looks for the event "abort", which 1.0.102 writes when the person presses Esc,
+// TurnStopped looks for the event "abort", which 1.0.102 writes when the person presses Esc,
 // denies permission or stops a tool.
-func (Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason) {
+func (Reader) TurnStopped(path string, after time.Time) (time.Time, activity.Reason) {
 	return conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
 		kind := v.Get("type").Str
 		return kind == "abort", strings.HasPrefix(kind, "assistant.") || kind == "user.message"
@@ -560,5 +560,5 @@ const kinds = `
 `
 
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
-	return conversation.UnknownLines(f.Path, strings.Fields(kinds), conversation.TypeOf, each)
+	return conversation.UnknownLines(f.Path, strings.Fields(kinds), conversation.RecordType, each)
 }

@@ -28,7 +28,7 @@ func TestRefused(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "events.jsonl")
 		testenv.NoError(t, os.WriteFile(path, []byte(c.line+"\n"+goesOn+"\n"), 0o600))
-		if got := (Reader{}).Refused(path, c.after); !got.Equal(c.want) {
+		if got := (Reader{}).PromptDropped(path, c.after); !got.Equal(c.want) {
 			t.Errorf("after %v: %v, not %v\n%s", c.after, got, c.want, c.line)
 		}
 	}

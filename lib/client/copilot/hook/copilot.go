@@ -55,7 +55,7 @@ const leftReason = "user_exit"
 
 // killed decides "complete" by whether a turn was going on: without a person, Copilot
 // gives that reason also when it is stopped.
-func killed(e contract.End) bool {
+func killed(e contract.SessionEnd) bool {
 	switch e.Reason {
 	case leftReason:
 		return e.HungUp()

@@ -66,7 +66,7 @@ func plugins(a wiring.Agent) (all []wiring.Source) {
 			filepath.Join(s.ExtraKnownMarketplaces[market].Source.Path, "plugins", "copilot", "hooks", "hooks.json"),
 		} {
 			if filepath.IsAbs(pattern) {
-				all = append(all, Client().Plugin(pattern, full, "copilot plugin", "uninstall")...)
+				all = append(all, Client().PluginSources(pattern, full, "copilot plugin", "uninstall")...)
 			}
 		}
 	}
@@ -80,8 +80,8 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 		json.Unmarshal(text, &s)
 	}
 	trusted := slices.ContainsFunc(s.TrustedFolders, func(dir string) bool { return place.IsBelow(a.Project, filepath.Clean(dir)) })
-	if !trusted && a.Wired(wiring.Project) && !a.Wired(wiring.User) {
-		return []wiring.Blocker{a.Untrusted()}
+	if !trusted && a.HasHooksIn(wiring.Project) && !a.HasHooksIn(wiring.User) {
+		return []wiring.Blocker{a.UntrustedBlocker()}
 	}
 	return nil
 }

@@ -82,36 +82,36 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
 	known := false
 	front := func(line []byte) (more bool) {
-		for _, e := range entriesOf(conversation.Record(line)) {
+		for _, e := range entriesOf(conversation.ParseRecord(line)) {
 			known = true
 			if e.Kind == conversation.Prompt {
-				conversation.Keep(&m.Prompt, conversation.Asked(e.Text))
+				conversation.SetIfEmpty(&m.Prompt, conversation.PromptExcerpt(e.Text))
 			}
-			conversation.KeepTime(&m.Started, e.Time)
+			conversation.SetTimeIfZero(&m.Started, e.Time)
 		}
-		conversation.Keep(&m.CWD, folderIn(line))
+		conversation.SetIfEmpty(&m.CWD, folderIn(line))
 		return m.Prompt == "" || m.CWD == ""
 	}
 	err := conversation.FrontAndBack(f, front, func(line []byte) bool {
-		for _, e := range entriesOf(conversation.Record(line)) {
+		for _, e := range entriesOf(conversation.ParseRecord(line)) {
 			known = true
 			if !e.Time.IsZero() {
 				m.Last = e.Time
 			}
 		}
-		conversation.Keep(&m.Moved, folderIn(line))
+		conversation.SetIfEmpty(&m.MovedTo, folderIn(line))
 		return m.Last.IsZero()
 	})
 	if err != nil || !known {
 		return conversation.Metadata{}, err
 	}
-	if conversation.Keep(&m.CWD, folderOf(f.Path)); m.Moved == m.CWD {
-		m.Moved = ""
+	if conversation.SetIfEmpty(&m.CWD, folderOf(f.Path)); m.MovedTo == m.CWD {
+		m.MovedTo = ""
 	}
 	if changed := time.Unix(0, f.Changed).UTC(); f.Changed > 0 && changed.After(m.Last) {
 		m.Last = changed
 	}
-	conversation.KeepTime(&m.Started, m.Last)
+	conversation.SetTimeIfZero(&m.Started, m.Last)
 	if m.Last.Before(m.Started) {
 		m.Last = m.Started
 	}
@@ -123,7 +123,7 @@ func folderIn(line []byte) string {
 	if !bytes.Contains(line, []byte(`"working_directory"`)) {
 		return ""
 	}
-	for _, part := range conversation.Record(line).Get("message.content").Array() {
+	for _, part := range conversation.ParseRecord(line).Get("message.content").Array() {
 		if dir := part.Get("input.working_directory").Str; filepath.IsAbs(dir) {
 			return filepath.Clean(dir)
 		}
@@ -142,14 +142,14 @@ func folderOf(transcript string) string {
 	if !ok {
 		return ""
 	}
-	most := 1000 // folders: a name can mean many
+	limit := 1000 // folders: a name can mean many
 	// find returns the folder below dir whose path was written as rest, or "".
 	var find func(dir, rest string) string
 	find = func(dir, rest string) string {
 		if rest == "" {
 			return dir
 		}
-		if most--; most < 0 {
+		if limit--; limit < 0 {
 			return ""
 		}
 		entries, _ := os.ReadDir(dir) // what cannot be read is no project here
@@ -232,8 +232,8 @@ func appendAnswer(all []conversation.Entry, kind conversation.Kind, text string)
 }
 
 const (
-	query    = "user_query"
-	stamped  = "timestamp"
+	queryTag = "user_query"
+	timeTag  = "timestamp"
 	whenForm = "Jan 2, 2006, 3:04 PM"
 )
 
@@ -242,7 +242,7 @@ const (
 func personText(text string) string {
 	var all []string
 	for rest := text; ; {
-		typed, after, ok := element(rest, query)
+		typed, after, ok := element(rest, queryTag)
 		if !ok {
 			break
 		}
@@ -251,7 +251,7 @@ func personText(text string) string {
 	if len(all) > 0 {
 		return strings.Join(all, "\n")
 	}
-	if _, after, ok := element(text, stamped); ok {
+	if _, after, ok := element(text, timeTag); ok {
 		text = after
 	}
 	if text = strings.TrimSpace(text); wrapped().MatchString(text) {
@@ -277,7 +277,7 @@ func element(text, name string) (inside, after string, ok bool) {
 // timeIn returns when a prompt was written, as "Friday, Sep 4, 2026, 2:21 AM (UTC+8)" has it.
 // Without a zone it is a time here.
 func timeIn(text string) time.Time {
-	written, _, _ := element(text, stamped)
+	written, _, _ := element(text, timeTag)
 	_, written, _ = strings.Cut(written, ", ")
 	when, zone, _ := strings.Cut(written, " (")
 	place := time.Local
@@ -304,6 +304,6 @@ func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 		if role := gjson.GetBytes(line, "role").Str; role != "" {
 			return role
 		}
-		return conversation.TypeOf(line)
+		return conversation.RecordType(line)
 	}, each)
 }

@@ -23,7 +23,7 @@ type position struct {
 const (
 	live             = iota // the model still has it
 	forgottenByModel        // part of the conversation, but the model no longer has it
-	gone                    // the person took it back
+	takenBack               // the person took it back
 	duplicate               // a copy that the client made of an earlier message
 )
 
@@ -35,35 +35,35 @@ type message struct {
 	goneAt    int64  // where the record is that took it back
 	kind      string // user, gemini, or "" for anything else
 	summary   bool   // a compaction's summary
-	of        int    // of a copy: 1 + the index of the original, or 0 if unknown
+	original  int    // of a copy: 1 + the index of the original, or 0 if unknown
 }
 
 // log rebuilds a conversation as the client does. A repeated message replaces the first
 // one, $rewindTo takes messages back, and a list of messages in a $set is all that the
 // model has from then on.
 type log struct {
-	from     int64
-	at       int64 // where the present record begins
-	next     int64 // where the next Read begins
-	messages []message
-	live     []int // indexes of messages, in the model's order
-	byKey    map[uint64]int
-	restart  bool // a header is repeated: the client resumed the session
-	skipped  int  // messages that are too long, or more than MaxMessages
+	from         int64
+	recordOffset int64 // where the present record begins
+	next         int64 // where the next Read begins
+	messages     []message
+	live         []int // indexes of messages, in the model's order
+	byKey        map[uint64]int
+	restart      bool // a header is repeated: the client resumed the session
+	skipped      int  // messages that are too long, or more than MaxMessages
 }
 
 // scanFile finds the messages of a file in either format. from is where the last Read ended.
 func scanFile(path string, from int64) (*log, error) {
 	log := &log{from: from, next: from, byKey: map[uint64]int{}}
 	if strings.HasSuffix(path, ".json") {
-		err := conversation.Document(path, 0, nil, func(raw []byte, at int64) bool {
+		err := conversation.ReadDocument(path, 0, nil, func(raw []byte, at int64) bool {
 			if raw == nil {
 				log.skipped++
 				return true
 			}
 			if id := gjson.GetBytes(raw, "id"); id.Type == gjson.String {
 				size := int64(len(raw))
-				log.message(id.Str, kindOf(gjson.GetBytes(raw, "type").Str), position{at, at, size})
+				log.addMessage(id.Str, kindOf(gjson.GetBytes(raw, "type").Str), position{at, at, size})
 				log.next = max(log.next, at+size)
 			}
 			return true
@@ -76,19 +76,19 @@ func scanFile(path string, from int64) (*log, error) {
 			return true
 		}
 		v := gjson.ParseBytes(line)
-		if log.at = at; !v.IsObject() {
+		if log.recordOffset = at; !v.IsObject() {
 			return true
 		}
-		var to gjson.Result
+		var rewindID gjson.Result
 		if !bytes.HasPrefix(line, []byte(`{"id":`)) { // as a message begins, of which most are
-			to = v.Get("$rewindTo")
+			rewindID = v.Get("$rewindTo")
 		}
 		var list gjson.Result
 		switch id, set := v.Get("id"), v.Get("$set"); {
-		case to.Type == gjson.String:
-			log.rewind(to.Str)
+		case rewindID.Type == gjson.String:
+			log.takeBackFrom(rewindID.Str)
 		case id.Type == gjson.String:
-			log.message(id.Str, kindOf(v.Get("type").Str), position{at, at, int64(len(line))})
+			log.addMessage(id.Str, kindOf(v.Get("type").Str), position{at, at, int64(len(line))})
 		case set.IsObject():
 			list = set.Get("messages")
 		case v.Get("sessionId").Type == gjson.String && v.Get("projectHash").Type == gjson.String:
@@ -107,11 +107,11 @@ func scanFile(path string, from int64) (*log, error) {
 	return log, err
 }
 
-// message adds a message's record, or replaces the record of a known one. A message that was taken
+// addMessage adds a message's record, or replaces the record of a known one. A message that was taken
 // back and is written again is a new one.
-func (l *log) message(id string, kind string, at position) {
+func (l *log) addMessage(id string, kind string, at position) {
 	key := conversation.HashID(id)
-	if i, known := l.byKey[key]; known && l.messages[i].state != gone {
+	if i, known := l.byKey[key]; known && l.messages[i].state != takenBack {
 		m := &l.messages[i]
 		// The last Read gave this version. Now only what is new in the message is given.
 		if m.last.line < l.from && at.line >= l.from {
@@ -124,7 +124,7 @@ func (l *log) message(id string, kind string, at position) {
 		}
 		return
 	}
-	if i, added := l.add(key, kind, at); added {
+	if i, added := l.appendMessage(key, kind, at); added {
 		l.live = append(l.live, i)
 	}
 }
@@ -141,7 +141,7 @@ func kindOf(kind string) string {
 	return ""
 }
 
-func (l *log) add(key uint64, kind string, at position) (int, bool) {
+func (l *log) appendMessage(key uint64, kind string, at position) (int, bool) {
 	if len(l.messages) == MaxMessages {
 		l.skipped++
 		return 0, false
@@ -151,8 +151,8 @@ func (l *log) add(key uint64, kind string, at position) (int, bool) {
 	return len(l.messages) - 1, true
 }
 
-// rewind takes back a message and all later ones, or all if it is unknown.
-func (l *log) rewind(id string) {
+// takeBackFrom takes back a message and all later ones, or all if it is unknown.
+func (l *log) takeBackFrom(id string) {
 	from := 0
 	if i, known := l.byKey[conversation.HashID(id)]; known {
 		from = max(0, slices.Index(l.live, i))
@@ -167,9 +167,9 @@ func (l *log) rewind(id string) {
 func (l *log) takeBack(i int) {
 	switch m := &l.messages[i]; {
 	case m.state != duplicate:
-		m.state, m.goneAt = gone, l.at
-	case m.of > 0:
-		l.messages[m.of-1].state, l.messages[m.of-1].goneAt = gone, l.at
+		m.state, m.goneAt = takenBack, l.recordOffset
+	case m.original > 0:
+		l.messages[m.original-1].state, l.messages[m.original-1].goneAt = takenBack, l.recordOffset
 	}
 }
 
@@ -216,10 +216,10 @@ func (l *log) members(line []byte, at int64, list gjson.Result) (members []membe
 		if i := indexOf(line, list, m); i >= 0 {
 			e.place = position{at, at + int64(i), int64(len(m.Raw))}
 		}
-		if i, ok := l.byKey[e.key]; !ok || l.messages[i].state == gone {
+		if i, ok := l.byKey[e.key]; !ok || l.messages[i].state == takenBack {
 			e.added = true
 			e.byClient = e.kind == "user" && personText(m) == ""
-			e.summary = e.kind == "user" && !e.byClient && strings.Contains(Text(m.Get("content")), "<state_snapshot>")
+			e.summary = e.kind == "user" && !e.byClient && strings.Contains(PartsText(m.Get("content")), "<state_snapshot>")
 		}
 		members = append(members, e)
 		return true
@@ -247,7 +247,7 @@ func (l *log) markLeft(members []member, hasNew bool) {
 		case hasNew || l.restart || j < last:
 			m.state = forgottenByModel
 		default:
-			m.state, m.goneAt = gone, l.at
+			m.state, m.goneAt = takenBack, l.recordOffset
 		}
 	}
 	l.restart = false
@@ -258,7 +258,7 @@ func (l *log) markLeft(members []member, hasNew bool) {
 func (l *log) putMember(e member, hadMessages bool) (i int, ok bool) {
 	if !e.added {
 		i, ok = l.byKey[e.key]
-	} else if i, ok = l.add(e.key, e.kind, e.place); ok {
+	} else if i, ok = l.appendMessage(e.key, e.kind, e.place); ok {
 		m := &l.messages[i]
 		m.summary = e.summary
 		if e.byClient || hadMessages && !e.summary {
@@ -276,7 +276,7 @@ func (l *log) putMember(e member, hadMessages bool) (i int, ok bool) {
 func (l *log) findOriginals(before []int) {
 	for j := len(l.live) - 1; j >= 0; j-- {
 		m := &l.messages[l.live[j]]
-		if m.state != duplicate || m.of > 0 || m.kind == "" {
+		if m.state != duplicate || m.original > 0 || m.kind == "" {
 			return
 		}
 		for len(before) > 0 && l.messages[before[len(before)-1]].kind == "" {
@@ -288,9 +288,9 @@ func (l *log) findOriginals(before []int) {
 		o := before[len(before)-1]
 		before = before[:len(before)-1]
 		if l.messages[o].state == duplicate {
-			m.of = l.messages[o].of
+			m.original = l.messages[o].original
 		} else {
-			m.of = o + 1
+			m.original = o + 1
 		}
 	}
 }

@@ -69,7 +69,7 @@ func FindIn(client, store string, each func(conversation.File)) error {
 					// The client converted .json to .jsonl, with all its content.
 				case len(p.Name()) != hashLength || !seen[folder+name]:
 					seen[folder+name] = true
-					found.Give(f)
+					found.GiveFile(f)
 				}
 			}
 			return folders
@@ -89,34 +89,34 @@ const hashLength = 2 * sha256.Size
 // client leaves beside the session's own when it resumes without a person; Metadata
 // returns nothing for it.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
-	l := metadataReader{facts: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
+	reader := metadataReader{facts: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
 	var err error
 	if strings.HasSuffix(f.Path, ".json") {
-		err = l.document(f)
+		err = reader.readDocument(f)
 	} else {
-		err = l.readLines(f)
+		err = reader.readLines(f)
 	}
-	if err != nil || l.facts.ID == "" || !l.hasMessages && f.Size <= conversation.MaxFront {
+	if err != nil || reader.facts.ID == "" || !reader.hasMessages && f.Size <= conversation.MaxFront {
 		return conversation.Metadata{}, err
 	}
-	facts := l.facts
-	facts.Model = cmp.Or(facts.Model, l.model)
-	conversation.KeepTime(&facts.Last, time.Unix(0, f.Changed).UTC())
+	facts := reader.facts
+	facts.Model = cmp.Or(facts.Model, reader.model)
+	conversation.SetTimeIfZero(&facts.Last, time.Unix(0, f.Changed).UTC())
 	dir := filepath.Dir(filepath.Dir(f.Path))
 	if f.Parent != "" {
 		dir = filepath.Dir(dir)
 	}
 	var lost conversation.ReadErrors
 	if facts.CWD == "" {
-		facts.CWD = folderOf(f.Store, dir, l.hash, l.paths, &lost)
+		facts.CWD = folderOf(f.Store, dir, reader.hash, reader.paths, &lost)
 	}
-	facts.Headless = f.Parent == "" && !Typed(dir, facts.ID, &lost)
+	facts.Headless = f.Parent == "" && !HasTyped(dir, facts.ID, &lost)
 	return facts, lost.Err()
 }
 
-// Typed reports whether a person typed something in a session. The client records that in
+// HasTyped reports whether a person typed something in a session. The client records that in
 // a separate file, for its arrow-key history.
-func Typed(dir string, id session.ID, lost *conversation.ReadErrors) bool {
+func HasTyped(dir string, id session.ID, lost *conversation.ReadErrors) bool {
 	logs, err := atomicfile.Read(filepath.Join(dir, "logs.json"), conversation.MaxRecord)
 	if lost.Add(err); err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
@@ -132,30 +132,30 @@ type metadataReader struct {
 	paths       []string // some paths that the session worked on
 }
 
-// header adds a record about the whole session. The client writes another one when it
+// addHeader adds a record about the whole session. The client writes another one when it
 // resumes.
-func (l *metadataReader) header(v gjson.Result) {
+func (l *metadataReader) addHeader(v gjson.Result) {
 	l.facts.ID = cmp.Or(l.facts.ID, conversation.IDOf(v.Get("sessionId")))
-	conversation.Keep(&l.hash, v.Get("projectHash").Str)
-	conversation.KeepTime(&l.facts.Started, conversation.ParseTime(v.Get("startTime").Str))
+	conversation.SetIfEmpty(&l.hash, v.Get("projectHash").Str)
+	conversation.SetTimeIfZero(&l.facts.Started, conversation.ParseTime(v.Get("startTime").Str))
 	// A subagent's header has the folders that it may work in.
 	if dir := v.Get("directories.0").Str; l.facts.Parent != "" && filepath.IsAbs(dir) {
-		conversation.Keep(&l.facts.CWD, dir)
+		conversation.SetIfEmpty(&l.facts.CWD, dir)
 	}
 }
 
 func (l *metadataReader) addFromStart(m gjson.Result) {
-	conversation.KeepTime(&l.facts.Started, conversation.ParseTime(m.Get("timestamp").Str))
+	conversation.SetTimeIfZero(&l.facts.Started, conversation.ParseTime(m.Get("timestamp").Str))
 	switch kindOf(m.Get("type").Str) {
 	case "user":
 		if text := personText(m); text != "" && l.facts.Prompt == "" {
 			l.hasMessages = true
-			l.facts.Prompt = conversation.Asked(text)
-			conversation.Keep(&l.facts.First, m.Get("id").Str)
+			l.facts.Prompt = conversation.PromptExcerpt(text)
+			conversation.SetIfEmpty(&l.facts.FirstID, m.Get("id").Str)
 		}
 	case "gemini":
 		l.hasMessages = true
-		conversation.Keep(&l.model, m.Get("model").Str)
+		conversation.SetIfEmpty(&l.model, m.Get("model").Str)
 	}
 	if len(l.paths) < 64 {
 		m.Get("toolCalls").ForEach(func(_, c gjson.Result) bool {
@@ -174,7 +174,7 @@ func (l *metadataReader) addFromStart(m gjson.Result) {
 func (l *metadataReader) addFromEnd(v gjson.Result) {
 	set := v.Get("$set")
 	if l.facts.Parent == "" { // a subagent's summary is its result
-		conversation.Keep(&l.facts.Title, conversation.Excerpt(cmp.Or(set.Get("summary").Str, v.Get("summary").Str)))
+		conversation.SetIfEmpty(&l.facts.Title, conversation.Excerpt(cmp.Or(set.Get("summary").Str, v.Get("summary").Str)))
 	}
 	for _, at := range []string{set.Get("lastUpdated").Str, v.Get("timestamp").Str} {
 		if t := conversation.ParseTime(at); t.After(l.facts.Last) {
@@ -183,7 +183,7 @@ func (l *metadataReader) addFromEnd(v gjson.Result) {
 	}
 	if kindOf(v.Get("type").Str) == "gemini" {
 		l.hasMessages = true
-		conversation.Keep(&l.facts.Model, v.Get("model").Str)
+		conversation.SetIfEmpty(&l.facts.Model, v.Get("model").Str)
 	}
 }
 
@@ -198,7 +198,7 @@ func (l *metadataReader) readLines(f conversation.File) error {
 			l.addFromStart(v)
 			return
 		}
-		l.header(v)
+		l.addHeader(v)
 		for _, list := range []gjson.Result{v.Get("messages"), v.Get("$set.messages")} {
 			list.ForEach(func(_, m gjson.Result) bool {
 				l.addFromStart(m)
@@ -227,18 +227,18 @@ func (l *metadataReader) readLines(f conversation.File) error {
 	return err
 }
 
-// document reads the format that is one JSON object: all of a small file, else its
+// readDocument reads the format that is one JSON object: all of a small file, else its
 // beginning and, at its end, lines as JavaScript indents them.
-func (l *metadataReader) document(f conversation.File) error {
+func (l *metadataReader) readDocument(f conversation.File) error {
 	last := gjson.Result{}
-	err := conversation.Document(f.Path, conversation.MaxRecord, func(key string, v gjson.Result) {
+	err := conversation.ReadDocument(f.Path, conversation.MaxRecord, func(key string, v gjson.Result) {
 		switch key {
 		case "summary":
 			l.facts.Title = conversation.Excerpt(v.Str)
 		case "lastUpdated":
 			l.facts.Last = conversation.ParseTime(v.Str)
 		default:
-			l.header(gjson.Parse(`{"` + key + `":` + v.Raw + `}`))
+			l.addHeader(gjson.Parse(`{"` + key + `":` + v.Raw + `}`))
 		}
 	}, func(raw []byte, at int64) bool {
 		m := gjson.ParseBytes(raw) // none of one that is too long
@@ -251,7 +251,7 @@ func (l *metadataReader) document(f conversation.File) error {
 	if err != nil {
 		return err
 	}
-	conversation.Keep(&l.facts.Model, last.Get("model").Str)
+	conversation.SetIfEmpty(&l.facts.Model, last.Get("model").Str)
 	if f.Size <= conversation.MaxFront {
 		return nil
 	}
@@ -272,15 +272,15 @@ func (l *metadataReader) document(f conversation.File) error {
 
 // Project returns Gemini CLI's name for a folder in its files: the hash of its real path.
 func Project(dir string) (string, error) {
-	root, err := Root(dir)
+	root, err := RealPath(dir)
 	if err != nil {
 		return "", err
 	}
-	return Hash(root), nil
+	return HashPath(root), nil
 }
 
-// Root returns the absolute path of a folder, without links as far as it exists.
-func Root(dir string) (string, error) {
+// RealPath returns the absolute path of a folder, without links as far as it exists.
+func RealPath(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -288,12 +288,12 @@ func Root(dir string) (string, error) {
 	return place.Real(path), nil
 }
 
-// Placed compares the folders' hashes with the name of the conversation's folder.
-func (Reader) Placed(dirs []string) func(conversation.File) string {
-	of := map[string]string{}
+// FolderFinder compares the folders' hashes with the name of the conversation's folder.
+func (Reader) FolderFinder(dirs []string) func(conversation.File) string {
+	dirByHash := map[string]string{}
 	for _, dir := range dirs {
 		if hash, err := Project(dir); err == nil {
-			of[hash] = dir
+			dirByHash[hash] = dir
 		}
 	}
 	return func(f conversation.File) string {
@@ -301,11 +301,11 @@ func (Reader) Placed(dirs []string) func(conversation.File) string {
 		if f.Parent != "" {
 			dir = filepath.Dir(dir)
 		}
-		return of[filepath.Base(dir)]
+		return dirByHash[filepath.Base(dir)]
 	}
 }
 
-func Hash(path string) string {
+func HashPath(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:])
 }
@@ -327,7 +327,7 @@ func folderOf(store, dir, hash string, paths []string, lost *conversation.ReadEr
 		all, err := conversation.ReadJSON(filepath.Join(store, file), 4<<20)
 		lost.Add(err)
 		all.Get(key).ForEach(func(path, name gjson.Result) bool {
-			if filepath.IsAbs(path.Str) && (key == "projects" && name.Str == filepath.Base(dir) || Hash(path.Str) == hash) {
+			if filepath.IsAbs(path.Str) && (key == "projects" && name.Str == filepath.Base(dir) || HashPath(path.Str) == hash) {
 				folder = path.Str
 			}
 			return folder == ""
@@ -338,7 +338,7 @@ func folderOf(store, dir, hash string, paths []string, lost *conversation.ReadEr
 	}
 	for _, path := range paths {
 		for path = filepath.Clean(path); len(path) > 1; path = filepath.Dir(path) {
-			if Hash(path) == hash {
+			if HashPath(path) == hash {
 				return path
 			}
 		}
@@ -370,7 +370,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		if m.state == duplicate {
 			continue
 		}
-		if m.state == gone && m.kind == "user" && o.TakenBack != nil && (m.last.line >= o.From || m.goneAt >= o.From) {
+		if m.state == takenBack && m.kind == "user" && o.TakenBack != nil && (m.last.line >= o.From || m.goneAt >= o.From) {
 			v := messages.load(m.last)
 			if text := personText(v); text != "" {
 				o.TakenBack(conversation.Entry{Kind: conversation.Prompt, Text: text, ID: strings.Clone(v.Get("id").Str), Offset: m.last.line})
@@ -384,7 +384,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 			continue
 		}
 		v := messages.load(m.last)
-		if o.Skip != nil && m.state != gone && m.kind != "user" && o.Skip(messages.buf) {
+		if o.Skip != nil && m.state != takenBack && m.kind != "user" && o.Skip(messages.buf) {
 			continue
 		}
 		before := map[conversation.Entry]bool{}
@@ -396,7 +396,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		}
 		for _, e := range entriesOf(v, m, calls) {
 			if !before[sameEntry(e)] && !each(e) {
-				return log.unread(i + 1), nil
+				return log.nextUnread(i + 1), nil
 			}
 		}
 	}
@@ -409,9 +409,9 @@ func (Reader) Skipped(f conversation.File) (int, error) {
 	return log.skipped, err
 }
 
-// unread returns where the next Read begins if the messages from i on were not read. The
+// nextUnread returns where the next Read begins if the messages from i on were not read. The
 // remaining records may come before message i.
-func (l *log) unread(i int) int64 {
+func (l *log) nextUnread(i int) int64 {
 	next := l.next
 	for _, m := range l.messages[i:] {
 		switch {
@@ -454,12 +454,12 @@ func entriesOf(m gjson.Result, info message, calls map[uint64]bool) []conversati
 		calls: calls,
 	}
 	switch {
-	case info.kind == "user" && info.state != gone:
-		g.user(m, info.summary)
+	case info.kind == "user" && info.state != takenBack:
+		g.giveUser(m, info.summary)
 	case info.kind == "gemini":
 		g.entry.Model = strings.Clone(m.Get("model").Str)
 		g.giveUsage(m.Get("tokens"))
-		if info.state != gone {
+		if info.state != takenBack {
 			g.giveAnswers(m)
 		}
 	}
@@ -479,8 +479,8 @@ func (g *giver) giveEntry(kind conversation.Kind, text string) {
 	}
 }
 
-// parts calls do with the values of a key in a message's parts.
-func (g *giver) parts(m gjson.Result, key string, do func(gjson.Result)) {
+// eachPart calls do with the values of a key in a message's parts.
+func (g *giver) eachPart(m gjson.Result, key string, do func(gjson.Result)) {
 	m.Get("content").ForEach(func(_, p gjson.Result) bool {
 		if v := p.Get(key); v.Exists() {
 			do(v)
@@ -489,15 +489,15 @@ func (g *giver) parts(m gjson.Result, key string, do func(gjson.Result)) {
 	})
 }
 
-// user gives a user message. Results of calls come in one, too; a text beside them is a Reply.
-func (g *giver) user(m gjson.Result, summary bool) {
+// giveUser gives a user message. Results of calls come in one, too; a text beside them is a Reply.
+func (g *giver) giveUser(m gjson.Result, summary bool) {
 	results := 0
 	if m.Get("content").IsArray() {
-		g.parts(m, "functionResponse", func(r gjson.Result) {
+		g.eachPart(m, "functionResponse", func(r gjson.Result) {
 			results++
 			if id := r.Get("id").Str; !g.calls[conversation.HashID(id)] || id == "" {
 				g.entry.Tool = strings.Clone(r.Get("name").Str)
-				g.giveEntry(conversation.Result, Output(r.Get("response")))
+				g.giveEntry(conversation.Result, ResponseText(r.Get("response")))
 			}
 		})
 	}
@@ -533,7 +533,7 @@ func (g *giver) giveAnswers(m gjson.Result) {
 		g.giveEntry(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
 		return true
 	})
-	g.giveEntry(conversation.Answer, strings.TrimSpace(Text(m.Get("content"))))
+	g.giveEntry(conversation.Answer, strings.TrimSpace(PartsText(m.Get("content"))))
 	list := m.Get("toolCalls")
 	list.ForEach(func(_, c gjson.Result) bool {
 		g.giveCall(c)
@@ -541,7 +541,7 @@ func (g *giver) giveAnswers(m gjson.Result) {
 	})
 	// Without toolCalls, the calls are in the content.
 	if m.Get("content").IsArray() && len(list.Array()) == 0 {
-		g.parts(m, "functionCall", func(c gjson.Result) {
+		g.eachPart(m, "functionCall", func(c gjson.Result) {
 			g.entry.Tool = strings.Clone(c.Get("name").Str)
 			g.giveEntry(conversation.Call, conversation.Arguments(c.Get("args")))
 		})
@@ -564,13 +564,13 @@ func (g *giver) giveCall(c gjson.Result) {
 		g.giveEntry(conversation.Result, results.Str)
 	}
 	for _, r := range results.Array() {
-		g.giveEntry(conversation.Result, Output(r.Get("functionResponse.response")))
+		g.giveEntry(conversation.Result, ResponseText(r.Get("functionResponse.response")))
 	}
 	g.entry.Failed = false
 }
 
-// Output returns the text of a tool's response.
-func Output(response gjson.Result) string {
+// ResponseText returns the text of a tool's response.
+func ResponseText(response gjson.Result) string {
 	text := ""
 	if output := cmp.Or(response.Get("output").String(), response.Get("error").String()); output != "" {
 		text = output
@@ -581,9 +581,9 @@ func Output(response gjson.Result) string {
 	return strings.TrimSuffix(text, "\n</untrusted_context>")
 }
 
-// Text returns the text of a message's content, which is a text, a part or a list of
+// PartsText returns the text of a message's content, which is a text, a part or a list of
 // either.
-func Text(content gjson.Result) string {
+func PartsText(content gjson.Result) string {
 	switch {
 	case content.Type == gjson.String:
 		return content.Str
@@ -596,7 +596,7 @@ func Text(content gjson.Result) string {
 		var b strings.Builder
 		content.ForEach(func(_, p gjson.Result) bool {
 			if p.Type == gjson.String || p.IsObject() {
-				text := Text(p)
+				text := PartsText(p)
 				if !strings.HasPrefix(strings.TrimSpace(text), "<hook_context>") || content.Get("#").Int() == 1 {
 					b.WriteString(text)
 				}
@@ -617,15 +617,15 @@ var injected = []string{
 // personText returns the person's text in a message: what they typed, if the client inserted
 // files into it.
 func personText(m gjson.Result) string {
-	if text := strings.TrimSpace(Text(m.Get("displayContent"))); text != "" {
+	if text := strings.TrimSpace(PartsText(m.Get("displayContent"))); text != "" {
 		return text
 	}
-	return PersonsText(Text(m.Get("content")))
+	return StripInjected(PartsText(m.Get("content")))
 }
 
-// PersonsText removes what the client and its hooks put before and after the person's
+// StripInjected removes what the client and its hooks put before and after the person's
 // text.
-func PersonsText(text string) string {
+func StripInjected(text string) string {
 	text = strings.TrimSpace(text)
 	for _, tag := range []string{"hook_context", "system-reminder"} {
 		for strings.HasPrefix(text, "<"+tag+">") {
@@ -643,9 +643,9 @@ func PersonsText(text string) string {
 	return text
 }
 
-// Stopped looks for what Gemini CLI 0.61 writes when the person presses Esc or denies
+// TurnStopped looks for what Gemini CLI 0.61 writes when the person presses Esc or denies
 // permission: "Request cancelled.", or a cancelled call once its hook has ended.
-func (Reader) Stopped(path string, after time.Time) (time.Time, activity.Reason) {
+func (Reader) TurnStopped(path string, after time.Time) (time.Time, activity.Reason) {
 	return conversation.StoppedAt(path, after, func(v gjson.Result) (stopped, over bool) {
 		stopped = v.Get("type").Str == "info" && v.Get("content").Str == "Request cancelled." ||
 			v.Get(`toolCalls.#(status=="cancelled")`).Exists() ||
@@ -662,7 +662,7 @@ func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	if !strings.HasSuffix(f.Path, ".json") {
 		return conversation.UnknownLines(f.Path, kinds, typeOf, each)
 	}
-	return conversation.Document(f.Path, 0, nil, func(raw []byte, _ int64) bool {
+	return conversation.ReadDocument(f.Path, 0, nil, func(raw []byte, _ int64) bool {
 		if kind := typeOf(raw); raw != nil && !slices.Contains(kinds, kind) {
 			each(kind)
 		}

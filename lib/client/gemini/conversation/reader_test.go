@@ -97,7 +97,7 @@ func TestProject(t *testing.T) {
 // The folder of a project that has only a hash is found among known paths: the list of
 // projects, the trusted folders, and the files that were worked on.
 func TestFolder(t *testing.T) {
-	hash := Hash("/home/max/project")
+	hash := HashPath("/home/max/project")
 	for name, files := range map[string]map[string]string{
 		"its own file":             {"tmp/" + hash + "/.project_root": "/home/max/project\n"},
 		"projects by their hash":   {"projects.json": `{"projects":{"/x":"x","/home/max/project":"project"}}`},

@@ -21,11 +21,11 @@ func (Writer) Client() string { return "gemini" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place returns a file in the project's folder. A project that has no name yet gets the
+// TranscriptPath returns a file in the project's folder. A project that has no name yet gets the
 // hash of older versions: at its first start in the project, the client adopts the files
 // there.
-func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
-	root, err := Root(c.CWD)
+func (Writer) TranscriptPath(a conversation.ClientFolder, c *conversation.Copy) (path string, err error) {
+	root, err := RealPath(c.CWD)
 	if err != nil {
 		return "", err
 	}
@@ -50,20 +50,20 @@ func projectName(folder, root string) string {
 			return p.Name()
 		}
 	}
-	return Hash(root)
+	return HashPath(root)
 }
 
 // Write writes a record for each step. The model's record includes the call and its
 // result.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := conversation.NewEncoder(w)
-	root, err := Root(c.CWD)
+	root, err := RealPath(c.CWD)
 	if err != nil {
 		return err
 	}
-	now := c.Stamp(c.Now)
+	now := c.JSTimestamp(c.Now)
 	if err := enc.Encode(conversation.Object{
-		"sessionId", c.ID, "projectHash", Hash(root), "startTime", now,
+		"sessionId", c.ID, "projectHash", HashPath(root), "startTime", now,
 		"lastUpdated", now, // it deletes sessions after thirty days without an update
 		"kind", "main",
 	}); err != nil {
@@ -73,16 +73,16 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err != nil {
 			return err
 		}
-		at := c.Stamp(step.Time())
+		at := c.JSTimestamp(step.Time())
 		kind, content := "gemini", []conversation.Object{}
-		if e := step.Asked; e != nil {
-			kind, content = "user", append(content, conversation.Object{"text", Plain(e.Text)})
+		if e := step.Prompt; e != nil {
+			kind, content = "user", append(content, conversation.Object{"text", MarkTyped(e.Text)})
 		}
 		for _, e := range step.Texts {
 			content = append(content, conversation.Object{"text", e.Text})
 		}
 		m := conversation.Object{"id", session.NewID(), "timestamp", at, "type", kind, "content", content}
-		if model := step.Model(); model != "" && step.Asked == nil {
+		if model := step.Model(); model != "" && step.Prompt == nil {
 			m = append(m, "model", model)
 		}
 		if step.Call != nil {
@@ -113,9 +113,9 @@ func ResponseOf(c *conversation.Copy, step *conversation.Step) (id string, respo
 	return id, conversation.Object{"id", id, "name", conversation.ToolName(step.Call.Tool), "response", map[string]string{key: step.Result.Text}}
 }
 
-// Plain marks a prompt that begins like a command or text of the client, so that the
+// MarkTyped marks a prompt that begins like a command or text of the client, so that the
 // client takes it for the person's.
-func Plain(text string) string {
+func MarkTyped(text string) string {
 	trimmed := strings.TrimSpace(text)
 	for _, own := range [...]string{"/", "?", "<session_context>", "<hook_context>"} {
 		if strings.HasPrefix(trimmed, own) {

@@ -32,13 +32,13 @@ var Client = contract.Client{
 	Notices: []contract.NoticeName{{Name: "ToolPermission", Notice: contract.AsksPermission}},
 	Dialect: contract.Dialect{
 		MaxContext: 10000, Shape: contract.Nested, SystemMessage: true,
-		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: full, Killed: killed, Headless: contract.WithFlag("-p", "--prompt"),
+		DroppedSources: []string{"clear", "resume"}, CompactionPolicy: isFull, Killed: killed, Headless: contract.WithFlag("-p", "--prompt"),
 	},
 }
 
 // killed decides "exit" by whether a turn was going on: without a person, Gemini CLI
 // gives that reason at its regular end and when it is stopped.
-func killed(e contract.End) bool {
+func killed(e contract.SessionEnd) bool {
 	if e.Reason == "exit" {
 		return e.Busy()
 	}
@@ -47,16 +47,16 @@ func killed(e contract.End) bool {
 
 const maxSettings = 4 << 20
 
-// full reports whether the last request had as many tokens as make Gemini CLI compact the
+// isFull reports whether the last request had as many tokens as make Gemini CLI compact the
 // conversation.
-func full(transcript, dir, account string) (bool, error) {
-	n, model, err := tokens(transcript)
-	return n > 0 && n >= compactsAt(model, dir, account), err
+func isFull(transcript, dir, account string) (bool, error) {
+	n, model, err := lastRequestTokens(transcript)
+	return n > 0 && n >= compactionLimit(model, dir, account), err
 }
 
-// compactsAt returns half of the model's context window, or the share that the project's
+// compactionLimit returns half of the model's context window, or the share that the project's
 // or person's settings have.
-func compactsAt(model, dir, account string) int64 {
+func compactionLimit(model, dir, account string) int64 {
 	tokens, share := 1<<20, 0.5
 	if strings.HasPrefix(model, "gemma-4-") {
 		tokens = 256_000
@@ -75,7 +75,7 @@ func compactsAt(model, dir, account string) int64 {
 }
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Absolute(
+	return contract.OnlyAbsolute(
 		contract.Place{Dir: filepath.Join(getenv(names.GeminiHome), ".gemini"), By: contract.Named, Folders: []string{"tmp"}},
 		contract.Place{Dir: filepath.Join(getenv("HOME"), ".gemini"), By: contract.Usual, Folders: []string{"tmp"}},
 	)
@@ -85,15 +85,15 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 // tools' results follow it.
 const tokensReach = 8 << 20
 
-// count begins a token count in a transcript. Inside a text its quotes would be escaped.
-var count = []byte(`"tokens":{"input":`)
+// tokensMark begins a token count in a transcript. Inside a text its quotes would be escaped.
+var tokensMark = []byte(`"tokens":{"input":`)
 
-// tokens returns the number of tokens of the last request in a Gemini CLI transcript, and
+// lastRequestTokens returns the number of tokens of the last request in a Gemini CLI transcript, and
 // its model; 0 if the transcript does not tell.
-func tokens(path string) (n int64, model string, err error) {
+func lastRequestTokens(path string) (n int64, model string, err error) {
 	err = conversation.ReadTail(path, tokensReach, func(tail []byte) (found bool) {
 		for end := len(tail); ; {
-			i := bytes.LastIndex(tail[:end], count)
+			i := bytes.LastIndex(tail[:end], tokensMark)
 			if i < 0 {
 				return false
 			}

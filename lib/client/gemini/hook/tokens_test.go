@@ -39,13 +39,13 @@ func TestTokens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.jsonl")
 			testenv.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
-			n, model, err := tokens(path)
+			n, model, err := lastRequestTokens(path)
 			if n != c.n || err != nil || (n != 0) != strings.HasPrefix(model, "m-") {
 				t.Errorf("%d, %q, %v", n, model, err)
 			}
 		})
 	}
-	if _, _, err := tokens(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := lastRequestTokens(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

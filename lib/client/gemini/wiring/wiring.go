@@ -59,12 +59,12 @@ func Client() wiring.Client {
 // off somewhere counts as off.
 func Extensions(c wiring.Client, a wiring.Agent) (all []wiring.Source) {
 	var enabled map[string]struct{ Overrides []string }
-	read(filepath.Join(a.Folder, "extensions", "extension-enablement.json"), &enabled)
+	readJSON(filepath.Join(a.Folder, "extensions", "extension-enablement.json"), &enabled)
 	files, _ := filepath.Glob(filepath.Join(a.Folder, "extensions", "*", "hooks", "hooks.json"))
 	for _, file := range files {
 		name := filepath.Base(filepath.Dir(filepath.Dir(file)))
 		if !slices.ContainsFunc(enabled[name].Overrides, func(rule string) bool { return strings.HasPrefix(rule, "!") }) {
-			all = append(all, c.Plugin(file, name, a.Command+" extensions", "uninstall")...)
+			all = append(all, c.PluginSources(file, name, a.Command+" extensions", "uninstall")...)
 		}
 	}
 	return all
@@ -77,18 +77,18 @@ func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 		Hooks struct{ Disabled []string } `json:"hooksConfig"`
 	}
 	file := filepath.Join(a.Folder, "settings.json")
-	read(file, &s)
+	readJSON(file, &s)
 	var all []wiring.Blocker
 	for _, name := range s.Hooks.Disabled {
-		if program, _ := wiring.Split(name); slices.Contains(wiring.Binaries, filepath.Base(program)) {
+		if program, _ := wiring.SplitCommand(name); slices.Contains(wiring.Binaries, filepath.Base(program)) {
 			all = append(all, wiring.Blocker{
 				Reason: fmt.Sprintf("'%s' has '%s' among hooksConfig.disabled", file, name),
 				Remedy: "remove that",
 			})
 		}
 	}
-	if how := trustOf(a.Folder, a.Project); a.Wired(wiring.Project) && !a.Wired(wiring.User) && checksTrust(a.Folder, trust) && (how == "" || how == untrusted) {
-		all = append(all, a.Untrusted())
+	if how := trustOf(a.Folder, a.Project); a.HasHooksIn(wiring.Project) && !a.HasHooksIn(wiring.User) && checksTrust(a.Folder, trust) && (how == "" || how == untrusted) {
+		all = append(all, a.UntrustedBlocker())
 	}
 	return all
 }
@@ -108,7 +108,7 @@ func checksTrust(folder string, trust bool) bool {
 	var s struct {
 		Security struct{ FolderTrust struct{ Enabled *bool } }
 	}
-	read(filepath.Join(folder, "settings.json"), &s)
+	readJSON(filepath.Join(folder, "settings.json"), &s)
 	if set := s.Security.FolderTrust.Enabled; set != nil {
 		return *set
 	}
@@ -121,21 +121,21 @@ const untrusted = "DO_NOT_TRUST"
 // decided. The longest rule decides.
 func trustOf(folder, dir string) (how string) {
 	folders := map[string]string{}
-	read(filepath.Join(folder, "trustedFolders.json"), &folders)
+	readJSON(filepath.Join(folder, "trustedFolders.json"), &folders)
 	longest := ""
 	for rule, word := range folders {
-		of := filepath.Clean(rule)
+		ruled := filepath.Clean(rule)
 		if word == "TRUST_PARENT" {
-			of = filepath.Dir(of)
+			ruled = filepath.Dir(ruled)
 		}
-		if place.IsBelow(dir, of) && len(rule) > len(longest) {
+		if place.IsBelow(dir, ruled) && len(rule) > len(longest) {
 			longest, how = rule, word
 		}
 	}
 	return how
 }
 
-func read(file string, v any) {
+func readJSON(file string, v any) {
 	if text, err := settings.Read(file); err == nil {
 		json.Unmarshal(jsonedit.Strip(text), v)
 	}

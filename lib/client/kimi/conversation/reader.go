@@ -40,7 +40,7 @@ const (
 
 // Path returns where Kimi Code keeps a session that began in cwd, which its hooks do not
 // tell.
-func Path(a conversation.Account, cwd, id string) string {
+func Path(a conversation.ClientFolder, cwd, id string) string {
 	if !filepath.IsAbs(a.Dir) {
 		return ""
 	}
@@ -100,7 +100,7 @@ func findAgents(found *conversation.Finding, dir string, id session.ID) {
 			}
 			f.ID, f.Parent = own, id
 		}
-		found.Give(f, filepath.Join(dir, stateFile))
+		found.GiveFile(f, filepath.Join(dir, stateFile))
 	}
 }
 
@@ -113,24 +113,24 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m := conversation.Metadata{ID: f.ID, Parent: f.Parent}
 	folder := "" // as the model was told it, for a state that a crash cut off
 	front := func(line []byte) (more bool) {
-		r := conversation.Record(line)
-		conversation.KeepTime(&m.Started, timeOf(r))
+		r := conversation.ParseRecord(line)
+		conversation.SetTimeIfZero(&m.Started, timeOf(r))
 		if r.Get("type").Str == "profile.bind" {
-			conversation.Keep(&m.Model, r.Get("modelAlias").Str)
-			conversation.Keep(&folder, strings.Clone(r.Get("environmentDisclosure.cwd").Str))
+			conversation.SetIfEmpty(&m.Model, r.Get("modelAlias").Str)
+			conversation.SetIfEmpty(&folder, strings.Clone(r.Get("environmentDisclosure.cwd").Str))
 		}
-		if kind, text := content(r); kind == conversation.Prompt {
-			conversation.Keep(&m.First, strings.Clone(r.Get("message.id").Str))
-			conversation.Keep(&m.Prompt, conversation.Asked(text))
+		if kind, text := personText(r); kind == conversation.Prompt {
+			conversation.SetIfEmpty(&m.FirstID, strings.Clone(r.Get("message.id").Str))
+			conversation.SetIfEmpty(&m.Prompt, conversation.PromptExcerpt(text))
 		}
 		return m.Prompt == ""
 	}
 	used := ""
 	err := conversation.FrontAndBack(f, front, func(line []byte) bool {
-		r := conversation.Record(line)
-		conversation.KeepTime(&m.Last, timeOf(r))
+		r := conversation.ParseRecord(line)
+		conversation.SetTimeIfZero(&m.Last, timeOf(r))
 		if r.Get("type").Str == "usage.record" {
-			conversation.Keep(&used, strings.Clone(r.Get("model").Str))
+			conversation.SetIfEmpty(&used, strings.Clone(r.Get("model").Str))
 		}
 		return true
 	})
@@ -140,7 +140,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if used != "" {
 		m.Model = used
 	}
-	if m.First == "" && m.Last.IsZero() {
+	if m.FirstID == "" && m.Last.IsZero() {
 		return conversation.Metadata{}, nil
 	}
 	s, err := conversation.ReadJSON(filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(f.Path))), stateFile), maxState)
@@ -148,13 +148,13 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	if f.Parent == "" {
 		m.ForkOf = conversation.IDOf(s.Get("forkedFrom"))
 		at := s.Get("createdAt") // a fork's own
-		if at := cmp.Or(conversation.Milliseconds(at.Int()), conversation.ParseTime(at.Str)); !at.IsZero() {
+		if at := cmp.Or(conversation.TimeOfMillis(at.Int()), conversation.ParseTime(at.Str)); !at.IsZero() {
 			m.Started = at
 		}
 		if s.Get("titleKind").Str != "replaceable" { // else it is the first prompt
 			m.Title = conversation.Excerpt(s.Get("title").Str)
 		}
-		m.Headless = m.First != "" && s.IsObject() && !s.Get("title").Exists() && !s.Get("lastPrompt").Exists()
+		m.Headless = m.FirstID != "" && s.IsObject() && !s.Get("title").Exists() && !s.Get("lastPrompt").Exists()
 	}
 	if m.Last.Before(m.Started) {
 		m.Last = m.Started
@@ -162,7 +162,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return m, err
 }
 
-func timeOf(r gjson.Result) time.Time { return conversation.Milliseconds(r.Get("time").Int()) }
+func timeOf(r gjson.Result) time.Time { return conversation.TimeOfMillis(r.Get("time").Int()) }
 
 // Read leaves out the turns that the person took back, but for their tokens.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
@@ -175,7 +175,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	if err != nil {
 		return o.From, err
 	}
-	undone.Report(o)
+	undone.ReportEarlier(o)
 	each = o.SkipTakenBack(undone.Contains, each)
 	mayAsk := func(line []byte) bool { return bytes.Contains(line, []byte(`"context.append_message"`)) }
 	return conversation.ReadRecords(f.Path, o, mayAsk, entriesOf, each)
@@ -183,10 +183,10 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 
 // undoneTurns returns where the turns are that the person took back. Before 2.1, a record tells only
 // how many of the last ones.
-func undoneTurns(path string) (all conversation.Spans, err error) {
+func undoneTurns(path string) (all conversation.TakenBackSpans, err error) {
 	type turn struct{ id, at int64 }
-	var turns []turn // that are not taken back
-	var said []int64 // the same of messages, which the older record counts
+	var turns []turn    // that are not taken back
+	var prompts []int64 // the same of messages, which the older record counts
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
 		switch front := line[:min(len(line), 40)]; {
 		case conversation.HasPair(front, "type", "turn.prompt"):
@@ -198,16 +198,16 @@ func undoneTurns(path string) (all conversation.Spans, err error) {
 				turns = turns[:first]
 			}
 		case conversation.HasPair(front, "type", "context.append_message"):
-			if kind, _ := content(conversation.Record(line)); kind != "" {
-				said = append(said, at)
+			if kind, _ := personText(conversation.ParseRecord(line)); kind != "" {
+				prompts = append(prompts, at)
 			}
 		case conversation.HasPair(front, "type", "context.apply_compaction"), conversation.HasPair(front, "type", "context.clear"):
-			said = nil // an undo stops there
+			prompts = nil // an undo stops there
 		case conversation.HasPair(front, "type", "context.undo"):
-			count := min(len(said), int(max(0, gjson.GetBytes(line, "count").Int())))
+			count := min(len(prompts), int(max(0, gjson.GetBytes(line, "count").Int())))
 			if count > 0 {
-				all = append(all, [2]int64{said[len(said)-count], at})
-				said = said[:len(said)-count]
+				all = append(all, [2]int64{prompts[len(prompts)-count], at})
+				prompts = prompts[:len(prompts)-count]
 			}
 		}
 		return true
@@ -215,9 +215,9 @@ func undoneTurns(path string) (all conversation.Spans, err error) {
 	return all, err
 }
 
-// content returns what a record of the conversation says for the person: what they asked. All
+// personText returns what a record of the conversation says for the person: what they asked. All
 // else in their name comes from the client and its hooks.
-func content(r gjson.Result) (conversation.Kind, string) {
+func personText(r gjson.Result) (conversation.Kind, string) {
 	m := r.Get("message")
 	if r.Get("type").Str != "context.append_message" || m.Get("role").Str != "user" {
 		return "", ""
@@ -237,7 +237,7 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	}
 	switch r.Get("type").Str {
 	case "context.append_message":
-		if kind, text := content(r); text != "" {
+		if kind, text := personText(r); text != "" {
 			give(conversation.Entry{Kind: kind, Text: text, ID: r.Get("message.id").Str})
 		}
 	case "context.append_loop_event":
@@ -310,7 +310,7 @@ func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 }
 
 func kindOf(line []byte) string {
-	kind := strings.TrimPrefix(conversation.TypeOf(line), "human.") // of older versions
+	kind := strings.TrimPrefix(conversation.RecordType(line), "human.") // of older versions
 	if kind == "context.append_loop_event" {
 		return kind + "." + gjson.GetBytes(line, "event.type").Str
 	}

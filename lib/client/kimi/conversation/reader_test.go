@@ -123,9 +123,9 @@ func TestSameMillisecond(t *testing.T) {
 		if m := h.Metadata; m.CWD != "/x" || m.Started.Day() != 26 || h.Entries[0].ID != "usage.1795709434991" { // as released versions recorded
 			t.Errorf("%+v, %+v", m, h.Entries[0])
 		}
-		spent, err := conversation.ReadSpent(Reader{}, h.File)
+		spent, err := conversation.ReadTokens(Reader{}, h.File)
 		var sum int64
-		for _, hour := range tally.AddSpent(append(spent, spent...), conversation.Lineage{ID: h.File.ID}) {
+		for _, hour := range tally.AddTokens(append(spent, spent...), conversation.Lineage{ID: h.File.ID}) {
 			sum += hour.Tokens()
 		}
 		if sums = append(sums, sum); err != nil {

@@ -19,7 +19,7 @@ func (Writer) Client() string { return "kimi" }
 
 func (Writer) NewID(time.Time) session.ID { return "session_" + session.NewID() }
 
-func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
+func (Writer) TranscriptPath(a conversation.ClientFolder, c *conversation.Copy) (path string, err error) {
 	return wireOf(a.Dir, c.CWD, string(c.ID)), nil
 }
 
@@ -51,8 +51,8 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err != nil {
 			return err
 		}
-		at := c.TimeOf(step.Time())
-		if e := step.Asked; e != nil {
+		at := c.TimeOrNow(step.Time())
+		if e := step.Prompt; e != nil {
 			turn, steps = turn+1, 0
 			id := fmt.Sprintf("msg_%.8s_%d", c.ID[len("session_"):], turn)
 			content, origin := []any{object{"type": "text", "text": e.Text}}, object{"kind": "user"}

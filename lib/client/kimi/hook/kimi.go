@@ -28,7 +28,7 @@ var Client = contract.Client{
 const leftReason = "exit"
 
 // killed decides "exit" by whether a turn was going on.
-func killed(e contract.End) bool {
+func killed(e contract.SessionEnd) bool {
 	if e.Reason == leftReason {
 		return e.Busy()
 	}

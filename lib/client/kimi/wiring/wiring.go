@@ -44,20 +44,20 @@ var errLayout = errors.New("gt can edit its hooks only as tables that begin with
 // table is a table [[hooks]] in the text, from its first line to its last setting. end is
 // the end of that line, or "" at the end of the text.
 type table struct {
-	from, to int
-	end      string
-	handler  wiring.Handler
-	usable   bool // it has what a handler has
+	from, to   int
+	end        string
+	handler    wiring.Handler
+	hasHandler bool // it has what a handler has
 }
 
 func (format) Handlers(text []byte) ([]wiring.Handler, error) {
-	tables, err := parse(text)
+	tables, err := parseTables(text)
 	if err != nil {
 		return nil, err
 	}
 	var all []wiring.Handler
 	for _, t := range tables {
-		if t.usable {
+		if t.hasHandler {
 			all = append(all, t.handler)
 		}
 	}
@@ -67,7 +67,7 @@ func (format) Handlers(text []byte) ([]wiring.Handler, error) {
 // Rewire compares what both texts say, so that a text that gt does not understand is
 // refused and not damaged.
 func (format) Rewire(text []byte, want []wiring.Handler) ([]byte, []wiring.Change, error) {
-	tables, err := parse(text)
+	tables, err := parseTables(text)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,7 +75,7 @@ func (format) Rewire(text []byte, want []wiring.Handler) ([]byte, []wiring.Chang
 	var changes []wiring.Change
 	missing, done := slices.Clone(want), 0
 	for _, t := range tables {
-		if !t.usable || t.handler.Binary == "" {
+		if !t.hasHandler || t.handler.Binary == "" {
 			continue
 		}
 		i := slices.IndexFunc(missing, func(w wiring.Handler) bool { return w.Event == t.handler.Event && w.Binary == t.handler.Binary })
@@ -99,7 +99,7 @@ func (format) Rewire(text []byte, want []wiring.Handler) ([]byte, []wiring.Chang
 		out = appendTable(out, renderTable(w))
 		changes = append(changes, wiring.Change{Added: true, Handler: w})
 	}
-	return out, changes, agree(text, out, want)
+	return out, changes, checkOnlyOurs(text, out, want)
 }
 
 // appendTable adds a table at the end of a text. It ends as the text did: with the end of the
@@ -149,9 +149,9 @@ func renderTable(h wiring.Handler) string {
 	return "[[hooks]]" + b.String()
 }
 
-// parse returns the tables [[hooks]] of a text. It fails if they are not all the hooks that
+// parseTables returns the tables [[hooks]] of a text. It fails if they are not all the hooks that
 // the text has.
-func parse(text []byte) ([]table, error) {
+func parseTables(text []byte) ([]table, error) {
 	all, err := decode(text)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func parse(text []byte) ([]table, error) {
 		settings := maps.Clone(hooks[i])
 		delete(settings, "event")
 		if raw, err := json.Marshal(settings); err == nil {
-			t.handler, t.usable = wiring.NewHandler(event, raw, t.handler.Line)
+			t.handler, t.hasHandler = wiring.NewHandler(event, raw, t.handler.Line)
 		}
 	}
 	return tables, nil
@@ -229,18 +229,18 @@ func listHooks(all map[string]any) ([]map[string]any, error) {
 	return nil, errLayout
 }
 
-// agree reports as an error that two texts differ in more than gt's handlers, or that the
+// checkOnlyOurs reports as an error that two texts differ in more than gt's handlers, or that the
 // second has others than want.
-func agree(before, after []byte, want []wiring.Handler) error {
-	was, err := decode(before)
+func checkOnlyOurs(before, after []byte, want []wiring.Handler) error {
+	oldContent, err := decode(before)
 	if err != nil {
 		return err
 	}
-	is, err := decode(after)
+	newContent, err := decode(after)
 	if err != nil {
 		return errors.Join(errLayout, err)
 	}
-	foreign := func(all map[string]any) (others []any) {
+	foreignHooks := func(all map[string]any) (others []any) {
 		hooks, _ := listHooks(all)
 		for _, h := range hooks {
 			raw, _ := json.Marshal(h)
@@ -250,17 +250,17 @@ func agree(before, after []byte, want []wiring.Handler) error {
 		}
 		return others
 	}
-	rest := func(all map[string]any) map[string]any {
+	withoutHooks := func(all map[string]any) map[string]any {
 		all = maps.Clone(all)
 		delete(all, "hooks")
 		return all
 	}
-	tables, err := parse(after)
+	tables, err := parseTables(after)
 	if err != nil {
 		return err
 	}
-	tables = slices.DeleteFunc(tables, func(t table) bool { return !t.usable || t.handler.Binary == "" })
-	if len(tables) != len(want) || !reflect.DeepEqual(foreign(was), foreign(is)) || len(rest(was)) != len(rest(is)) || len(rest(was)) > 0 && !reflect.DeepEqual(rest(was), rest(is)) {
+	tables = slices.DeleteFunc(tables, func(t table) bool { return !t.hasHandler || t.handler.Binary == "" })
+	if len(tables) != len(want) || !reflect.DeepEqual(foreignHooks(oldContent), foreignHooks(newContent)) || len(withoutHooks(oldContent)) != len(withoutHooks(newContent)) || len(withoutHooks(oldContent)) > 0 && !reflect.DeepEqual(withoutHooks(oldContent), withoutHooks(newContent)) {
 		return errLayout
 	}
 	return nil

@@ -116,7 +116,7 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 				continue
 			}
 			path := filepath.Join(projects, p.Name(), e.Name())
-			if info, ok := lost.File(path); ok {
+			if info, ok := lost.StatFile(path); ok {
 				seen[id] = true
 				each(conversation.File{Client: "opencode", Store: store, Path: path, ID: id, Changed: info.ModTime().UnixNano()})
 			}
@@ -210,8 +210,8 @@ type message struct {
 // part is a part of a message, or the message itself, as JSON.
 type part struct{ id, data string }
 
-// session reads a session; it returns nil if the session is gone.
-func (c *Reader) session(f conversation.File) (*sessionRow, error) {
+// readSession reads a session; it returns nil if the session is gone.
+func (c *Reader) readSession(f conversation.File) (*sessionRow, error) {
 	if !strings.HasSuffix(f.Path, ".db") {
 		data, err := readFile(f.Path)
 		if err != nil {
@@ -247,9 +247,9 @@ func (c *Reader) session(f conversation.File) (*sessionRow, error) {
 	return s, err
 }
 
-// messages returns the messages of a session from a time on, in order, without those that
+// readMessages returns the messages of a session from a time on, in order, without those that
 // the person took back.
-func (c *Reader) messages(f conversation.File, s *sessionRow, from int64) (all []message, err error) {
+func (c *Reader) readMessages(f conversation.File, s *sessionRow, from int64) (all []message, err error) {
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 			all = nil
@@ -285,15 +285,15 @@ func (s *sessionRow) messageTable() string {
 	return "message"
 }
 
-// parts returns a message's JSON and its parts, by id. OpenCode 2 has both in one row; earlier
+// readParts returns a message's JSON and its parts, by id. OpenCode 2 has both in one row; earlier
 // versions have them in two tables or, before the database, in files.
-func (c *Reader) parts(f conversation.File, s *sessionRow, m message) (message string, all []part, err error) {
+func (c *Reader) readParts(f conversation.File, s *sessionRow, m message) (message string, all []part, err error) {
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
 			message, all = "", nil
 			err := db.SelectWhere(s.messageTable(), "id", m.id, func(r sqlite.Row) bool {
 				if message = r.Text("data"); s.isVersion2 {
-					message, all = split(r.Text("type"), message)
+					message, all = splitMessage(r.Text("type"), message)
 				}
 				return false
 			})
@@ -324,7 +324,7 @@ func (c *Reader) Skipped(f conversation.File) (n int, err error) {
 	if !strings.HasSuffix(f.Path, ".db") {
 		return 0, nil
 	}
-	s, err := c.session(f)
+	s, err := c.readSession(f)
 	if err != nil {
 		return 0, err
 	}
@@ -368,11 +368,11 @@ func readFiles(dir string, each func(id string, data []byte)) error {
 
 // Metadata reads the session, and the messages up to the person's first prompt.
 func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
-	s, err := c.session(f)
+	s, err := c.readSession(f)
 	if err != nil || s == nil {
 		return conversation.Metadata{}, err
 	}
-	facts := conversation.Metadata{ID: f.ID, CWD: s.directory, Version: s.version, Model: s.model, Started: conversation.Milliseconds(s.created), Last: conversation.Milliseconds(s.updated)}
+	facts := conversation.Metadata{ID: f.ID, CWD: s.directory, Version: s.version, Model: s.model, Started: conversation.TimeOfMillis(s.created), Last: conversation.TimeOfMillis(s.updated)}
 	facts.Parent, _ = session.ParseID(s.parent)
 	if !strings.HasPrefix(s.title, "New session - ") && !strings.HasPrefix(s.title, "Child session - ") {
 		facts.Title = conversation.Excerpt(s.title)
@@ -384,11 +384,11 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 	}
 	_, err = c.Read(f, conversation.Options{}, func(e conversation.Entry) bool {
-		conversation.Keep(&facts.First, e.ID)
+		conversation.SetIfEmpty(&facts.FirstID, e.ID)
 		if e.Kind == conversation.Prompt {
-			conversation.Keep(&facts.Prompt, conversation.Asked(e.Text))
+			conversation.SetIfEmpty(&facts.Prompt, conversation.PromptExcerpt(e.Text))
 		}
-		conversation.Keep(&facts.Model, e.Model)
+		conversation.SetIfEmpty(&facts.Model, e.Model)
 		return facts.Prompt == "" || facts.Model == ""
 	})
 	return facts, err
@@ -397,27 +397,27 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 // Read gives the messages' parts. Of the last message it gives only what is complete: the
 // next Read gives a text that is being written or a tool that is running.
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	s, err := c.session(f)
+	s, err := c.readSession(f)
 	if err != nil || s == nil {
 		return o.From, err
 	}
-	all, err := c.messages(f, s, o.From>>positionShift)
+	all, err := c.readMessages(f, s, o.From>>positionShift)
 	if err != nil {
 		return o.From, err
 	}
 	next := o.From
-	told := o.From == 0 || o.TakenBack == nil // false if what was read before is gone
-	n := int64(0)                             // entries of messages with the same time
+	isReported := o.From == 0 || o.TakenBack == nil // false if what was read before is gone
+	sameTimeCount := int64(0)                       // entries of messages with the same time
 	for i, m := range all {
 		if i == 0 || m.created != all[i-1].created {
-			n = 0
+			sameTimeCount = 0
 		}
-		message, parts, err := c.parts(f, s, m)
+		message, parts, err := c.readParts(f, s, m)
 		if err != nil {
 			return next, err
 		}
 		for _, e := range entriesOf(message, parts, i == len(all)-1) {
-			e.Offset = m.created<<positionShift | n
+			e.Offset = m.created<<positionShift | sameTimeCount
 			if m.undone { // only its tokens were spent
 				if e.Kind == conversation.Prompt && o.From == 0 && o.TakenBack != nil {
 					o.TakenBack(e)
@@ -426,8 +426,8 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 					continue
 				}
 			}
-			n++
-			told = told || e.Offset == o.From-1
+			sameTimeCount++
+			isReported = isReported || e.Offset == o.From-1
 			if e.Offset < o.From {
 				continue
 			}
@@ -437,7 +437,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 			}
 		}
 	}
-	if !told { // OpenCode removed it, or hides it
+	if !isReported { // OpenCode removed it, or hides it
 		o.TakenBack(conversation.Entry{Kind: conversation.Prompt, Offset: o.From - 1})
 	}
 	return next, nil
@@ -450,11 +450,11 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 	if completed > 0 || m.Get("error").Exists() {
 		open = false
 	}
-	id := fmt.Sprintf("%s.%d.%08x", role, created, sumOf(parts))
+	id := fmt.Sprintf("%s.%d.%08x", role, created, textHash(parts))
 	model := strings.Clone(cmp.Or(m.Get("modelID").Str, m.Get("model.modelID").Str))
 	text := func(kind conversation.Kind, text string, at int64) {
 		if text != "" {
-			all = append(all, conversation.Entry{Kind: kind, Text: strings.Clone(text), ID: id, Time: conversation.Milliseconds(at)})
+			all = append(all, conversation.Entry{Kind: kind, Text: strings.Clone(text), ID: id, Time: conversation.TimeOfMillis(at)})
 		}
 	}
 	if role == "user" {
@@ -484,14 +484,14 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 	if m.Get("summary").Bool() {
 		answer = conversation.Summary
 	}
-	spend := func(tokens, cost gjson.Result, n int) {
+	addTokens := func(tokens, cost gjson.Result, n int) {
 		u := conversation.UsageOf(tokens, "input", "cache.read", "cache.write", "output")
 		u.Output += conversation.TokenCount(tokens.Get("reasoning"))
 		if cost.Num > 0 && cost.Num < 1e9 {
 			u.Cost = cost.Num
 		}
 		if u != (conversation.Usage{}) {
-			all = append(all, conversation.Entry{Kind: conversation.TokenUsage, Usage: u, Model: model, ID: fmt.Sprintf("%s.%d", id, n), Time: conversation.Milliseconds(created)})
+			all = append(all, conversation.Entry{Kind: conversation.TokenUsage, Usage: u, Model: model, ID: fmt.Sprintf("%s.%d", id, n), Time: conversation.TimeOfMillis(created)})
 		}
 	}
 	steps := 0
@@ -521,12 +521,12 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 				return all // its arguments are incomplete
 			}
 			tool := strings.Clone(p.Get("tool").Str)
-			all = append(all, conversation.Entry{Kind: conversation.Call, Tool: tool, Text: strings.Clone(conversation.CallText(state.Get("input"))), ID: id, Time: conversation.Milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.start")), created))})
+			all = append(all, conversation.Entry{Kind: conversation.Call, Tool: tool, Text: strings.Clone(conversation.CallText(state.Get("input"))), ID: id, Time: conversation.TimeOfMillis(cmp.Or(conversation.TokenCount(state.Get("time.start")), created))})
 			kind := conversation.Result
 			if tool == "question" {
 				kind = conversation.Reply
 			}
-			result := conversation.Entry{Kind: kind, Tool: tool, ID: id, Time: conversation.Milliseconds(cmp.Or(conversation.TokenCount(state.Get("time.end")), created))}
+			result := conversation.Entry{Kind: kind, Tool: tool, ID: id, Time: conversation.TimeOfMillis(cmp.Or(conversation.TokenCount(state.Get("time.end")), created))}
 			switch {
 			case status == "completed":
 				result.Text = strings.Clone(state.Get("output").Str)
@@ -540,21 +540,21 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 			}
 			all = append(all, result)
 		case "step-finish":
-			spend(p.Get("tokens"), p.Get("cost"), steps)
+			addTokens(p.Get("tokens"), p.Get("cost"), steps)
 			steps++
 		}
 	}
 	if steps == 0 && !open { // early versions
-		spend(m.Get("tokens"), m.Get("cost"), 0)
+		addTokens(m.Get("tokens"), m.Get("cost"), 0)
 	}
 	return all
 }
 
-// split returns a message of OpenCode 2, of a type and with its data, as a message of OpenCode 1
+// splitMessage returns a message of OpenCode 2, of a type and with its data, as a message of OpenCode 1
 // and its parts. What neither person nor agent said has no parts.
-func split(kind, data string) (message string, parts []part) {
-	d := gjson.Parse(data)
-	m := map[string]any{"role": kind, "time": d.Get("time").Value()}
+func splitMessage(kind, data string) (message string, parts []part) {
+	parsed := gjson.Parse(data)
+	converted := map[string]any{"role": kind, "time": parsed.Get("time").Value()}
 	add := func(p map[string]any) {
 		text, err := json.Marshal(p)
 		if err == nil { // it always does
@@ -563,16 +563,16 @@ func split(kind, data string) (message string, parts []part) {
 	}
 	switch kind {
 	case "user":
-		add(map[string]any{"type": "text", "text": d.Get("text").Str})
-		for _, f := range d.Get("files").Array() {
+		add(map[string]any{"type": "text", "text": parsed.Get("text").Str})
+		for _, f := range parsed.Get("files").Array() {
 			add(map[string]any{"type": "file", "mime": f.Get("mime").Str})
 		}
 	case "assistant":
-		m["modelID"], m["tokens"], m["cost"] = d.Get("model.id").Str, d.Get("tokens").Value(), d.Get("cost").Value()
-		if e := d.Get("error"); e.Exists() {
-			m["error"] = e.Value()
+		converted["modelID"], converted["tokens"], converted["cost"] = parsed.Get("model.id").Str, parsed.Get("tokens").Value(), parsed.Get("cost").Value()
+		if e := parsed.Get("error"); e.Exists() {
+			converted["error"] = e.Value()
 		}
-		for _, p := range d.Get("content").Array() {
+		for _, p := range parsed.Get("content").Array() {
 			if p.Get("type").Str != "tool" {
 				if part, ok := p.Value().(map[string]any); ok {
 					add(part)
@@ -590,29 +590,29 @@ func split(kind, data string) (message string, parts []part) {
 			}})
 		}
 	case "compaction":
-		at := d.Get("time.created").Value()
-		m["role"], m["summary"], m["time"] = "assistant", true, map[string]any{"created": at, "completed": at}
-		add(map[string]any{"type": "text", "text": d.Get("summary").Str})
+		at := parsed.Get("time.created").Value()
+		converted["role"], converted["summary"], converted["time"] = "assistant", true, map[string]any{"created": at, "completed": at}
+		add(map[string]any{"type": "text", "text": parsed.Get("summary").Str})
 	case "shell": // a command of the person
-		m["role"] = "assistant"
+		converted["role"] = "assistant"
 		status := "running"
-		if d.Get("time.completed").Exists() {
+		if parsed.Get("time.completed").Exists() {
 			status = "completed"
 		}
-		add(map[string]any{"type": "tool", "tool": "bash", "callID": d.Get("callID").Str, "state": map[string]any{
-			"status": status, "input": map[string]any{"command": d.Get("command").Str}, "output": d.Get("output").Str,
+		add(map[string]any{"type": "tool", "tool": "bash", "callID": parsed.Get("callID").Str, "state": map[string]any{
+			"status": status, "input": map[string]any{"command": parsed.Get("command").Str}, "output": parsed.Get("output").Str,
 		}})
 	}
-	text, err := json.Marshal(m)
+	text, err := json.Marshal(converted)
 	if err != nil { // it always does
 		return "", nil
 	}
 	return string(text), parts
 }
 
-// sumOf tells messages of the same millisecond apart, such as those of several subagents.
+// textHash tells messages of the same millisecond apart, such as those of several subagents.
 // It hashes the first part with a text, which a fork does not change.
-func sumOf(parts []part) uint32 {
+func textHash(parts []part) uint32 {
 	h := fnv.New32a()
 	for _, data := range parts {
 		p := gjson.Parse(data.data)
@@ -632,16 +632,16 @@ var kinds = []string{
 }
 
 func (c *Reader) Unknown(f conversation.File, each func(kind string)) error {
-	s, err := c.session(f)
+	s, err := c.readSession(f)
 	if err != nil || s == nil {
 		return err
 	}
-	all, err := c.messages(f, s, 0)
+	all, err := c.readMessages(f, s, 0)
 	if err != nil {
 		return err
 	}
 	for _, m := range all {
-		message, parts, err := c.parts(f, s, m)
+		message, parts, err := c.readParts(f, s, m)
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func TestReader(t *testing.T) {
 		}
 		readertest.CheckGoesOn(t, &Reader{}, h)
 	})
-	if all[1].Metadata.Parent != all[0].Metadata.ID || all[2].Metadata.First != all[0].Metadata.First || all[3].Metadata.First == all[0].Metadata.First {
+	if all[1].Metadata.Parent != all[0].Metadata.ID || all[2].Metadata.FirstID != all[0].Metadata.FirstID || all[3].Metadata.FirstID == all[0].Metadata.FirstID {
 		t.Errorf("the subagent is %+v, the fork %+v", all[1].Metadata, all[2].Metadata)
 	}
 	// Copies in a fork keep the ids of the originals, and no two messages of a

@@ -26,7 +26,7 @@ type Writer struct{}
 
 func (Writer) Client() string { return "opencode" }
 
-func (Writer) Place(conversation.Account, *conversation.Copy) (path string, err error) {
+func (Writer) TranscriptPath(conversation.ClientFolder, *conversation.Copy) (path string, err error) {
 	return "", nil
 }
 
@@ -108,7 +108,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		out.Write(data)
 	}
 	info, err := json.Marshal(object{
-		"id": c.ID, "slug": "from-" + c.From, "projectID": "global", "directory": c.CWD, "title": cmp.Or(c.Title, "From "+c.From), "version": versionWritten,
+		"id": c.ID, "slug": "from-" + c.FromClient, "projectID": "global", "directory": c.CWD, "title": cmp.Or(c.Title, "From "+c.FromClient), "version": versionWritten,
 		"time": object{"created": c.Now.UnixMilli(), "updated": c.Now.UnixMilli()},
 	})
 	if err != nil {
@@ -116,14 +116,14 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	}
 	fmt.Fprintf(out, `{"info":%s,"messages":[`+"\n", info)
 
-	provider, used, _ := strings.Cut(cmp.Or(c.Model, c.From+"/"+c.From), "/")
-	last, left := int64(0), int64(c.Len)
+	provider, used, _ := strings.Cut(cmp.Or(c.Model, c.FromClient+"/"+c.FromClient), "/")
+	last, left := int64(0), int64(c.MaxEntries)
 	asked := ""
 	for step, err := range c.Steps() {
 		if err != nil {
 			return err
 		}
-		at := c.TimeOf(step.Time()).UnixMilli()
+		at := c.TimeOrNow(step.Time()).UnixMilli()
 		at = max(last+1, min(at, c.Now.UnixMilli()-left))
 		last, left = at, left-1
 		n := uint64(0)
@@ -138,8 +138,8 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			maps.Copy(p, more)
 			return p
 		}
-		model := cmp.Or(step.Model(), c.From)
-		if e := step.Asked; e != nil {
+		model := cmp.Or(step.Model(), c.FromClient)
+		if e := step.Prompt; e != nil {
 			asked = message
 			put(object{
 				"info": object{"id": message, "sessionID": c.ID, "role": "user", "time": object{"created": at}, "agent": "build",
@@ -170,7 +170,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		put(object{
 			"info": object{
 				"id": message, "sessionID": c.ID, "role": "assistant", "parentID": asked, "mode": "build", "agent": "build",
-				"path": object{"cwd": c.CWD, "root": c.CWD}, "cost": 0, "tokens": none, "modelID": model, "providerID": c.From,
+				"path": object{"cwd": c.CWD, "root": c.CWD}, "cost": 0, "tokens": none, "modelID": model, "providerID": c.FromClient,
 				"time": object{"created": at, "completed": at}, "finish": finish,
 			},
 			"parts": parts,

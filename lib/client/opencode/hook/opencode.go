@@ -17,9 +17,9 @@ import (
 // Client is OpenCode. Our plugin runs the hooks, so the input is Claude Code's and the
 // answer has no limit.
 var Client = contract.Client{
-	Client:   &names.OpenCode,
-	Accounts: accounts,
-	Holds:    holds,
+	Client:           &names.OpenCode,
+	Accounts:         accounts,
+	HasConversations: holds,
 	Dialect: contract.Dialect{
 		MaxContext: 10000, Shape: contract.Plain, Compaction: true, SharedServer: &server,
 		Headless: func(r contract.Run) bool { return subcommand(r) == "run" },
@@ -35,11 +35,11 @@ func subcommand(r contract.Run) string {
 var server = contract.SharedServer{
 	Program: "opencode",
 	Var:     "OPENCODE",
-	Serves: func(args []string) bool {
+	IsServer: func(args []string) bool {
 		word := subcommand(contract.Run{Args: args})
 		return word == "serve" || word == "web"
 	},
-	Shows: func(args []string) bool { return subcommand(contract.Run{Args: args}) == "attach" },
+	IsWindow: func(args []string) bool { return subcommand(contract.Run{Args: args}) == "attach" },
 	Address: func(args []string) string {
 		words := (contract.Run{Args: args}).Words()
 		i := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "://") })
@@ -49,7 +49,7 @@ var server = contract.SharedServer{
 		return words[i]
 	},
 	Dir: contract.DirFlag("--dir", "--dir"),
-	Account: func(getenv func(string) string) string {
+	AccountFolder: func(getenv func(string) string) string {
 		return filepath.Join(cmp.Or(getenv("XDG_DATA_HOME"), filepath.Join(getenv("HOME"), ".local", "share")), "opencode")
 	},
 }
@@ -64,7 +64,7 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	if db := getenv(names.OpenCodeDatabase); strings.HasSuffix(db, ".db") {
 		places = append(places, contract.Place{Dir: filepath.Dir(db), By: contract.Named, Folders: itself})
 	}
-	return contract.Absolute(places...)
+	return contract.OnlyAbsolute(places...)
 }
 
 // holds reports whether OpenCode's data folder has a database, or the files of older versions. One

@@ -15,9 +15,9 @@ func TestServer(t *testing.T) {
 	} {
 		got := ""
 		switch args := strings.Fields(line); {
-		case server.Serves(args):
+		case server.IsServer(args):
 			got = "serves"
-		case server.Shows(args):
+		case server.IsWindow(args):
 			got = "shows"
 		}
 		if got != want {

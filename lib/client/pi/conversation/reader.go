@@ -70,7 +70,7 @@ func findIn(found *conversation.Finding, dir string, entries []os.DirEntry) {
 	for _, e := range entries {
 		id, copied := idOf(e.Name())
 		if id != "" || e.Name() == "session.jsonl" { // whose header has the id
-			found.Give(conversation.File{Path: filepath.Join(dir, e.Name()), ID: id, Copy: copied})
+			found.GiveFile(conversation.File{Path: filepath.Join(dir, e.Name()), ID: id, IsSyncCopy: copied})
 		}
 	}
 }
@@ -122,14 +122,14 @@ func (h *header) addFromStart(r gjson.Result) {
 		}
 		h.Started = at
 		h.ID = cmp.Or(conversation.IDOf(r.Get("id")), h.ID)
-		conversation.Keep(&h.CWD, r.Get("cwd").Str)
+		conversation.SetIfEmpty(&h.CWD, r.Get("cwd").Str)
 		of, _ := idOf(filepath.Base(strings.Clone(r.Get("parentSession").Str)))
 		h.ForkOf = of
 		return
 	case "message":
 		if m := r.Get("message"); m.Get("role").Str == "user" {
-			conversation.Keep(&h.First, entryID(r))
-			conversation.Keep(&h.Prompt, conversation.Asked(conversation.ContentText(m.Get("content"))))
+			conversation.SetIfEmpty(&h.FirstID, entryID(r))
+			conversation.SetIfEmpty(&h.Prompt, conversation.PromptExcerpt(conversation.ContentText(m.Get("content"))))
 		}
 	}
 	h.copied = h.copied || at.Before(h.Started) && !at.IsZero()
@@ -137,16 +137,16 @@ func (h *header) addFromStart(r gjson.Result) {
 
 // addFromEnd adds a record, the last one first.
 func (h *header) addFromEnd(r gjson.Result) {
-	conversation.KeepTime(&h.Last, conversation.ParseTime(r.Get("timestamp").Str))
+	conversation.SetTimeIfZero(&h.Last, conversation.ParseTime(r.Get("timestamp").Str))
 	switch r.Get("type").Str {
 	case "session_info":
 		if !h.named {
 			h.named, h.Title = true, conversation.Excerpt(r.Get("name").String())
 		}
 	case "model_change":
-		conversation.Keep(&h.Model, r.Get("modelId").Str)
+		conversation.SetIfEmpty(&h.Model, r.Get("modelId").Str)
 	case "message":
-		conversation.Keep(&h.Model, r.Get("message.model").Str)
+		conversation.SetIfEmpty(&h.Model, r.Get("message.model").Str)
 	}
 }
 
@@ -154,7 +154,7 @@ func (h *header) addFromEnd(r gjson.Result) {
 func (h *header) readAllRecords(path string) error {
 	var late []string // the records that addFromEnd reads, which are short but for one
 	_, err := conversation.Lines(path, 0, func(line []byte, _ int64) bool {
-		r := conversation.Record(line)
+		r := conversation.ParseRecord(line)
 		h.addFromStart(r)
 		kind := r.Get("type").Str
 		if kind == "session_info" || kind == "model_change" || r.Get("message.model").Str != "" {
@@ -179,7 +179,7 @@ func (h *header) readEnds(path string) error {
 		if !whole {
 			return false
 		}
-		r := conversation.Record(line)
+		r := conversation.ParseRecord(line)
 		h.addFromStart(r)
 		if r.Get("type").Str == "session_info" {
 			name = conversation.Excerpt(r.Get("name").String())
@@ -189,19 +189,19 @@ func (h *header) readEnds(path string) error {
 		}
 		return true
 	}, func(line []byte) bool {
-		h.addFromEnd(conversation.Record(line))
+		h.addFromEnd(conversation.ParseRecord(line))
 		return true
 	})
 	if err == nil && h.Prompt == "" {
 		_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
-			h.addFromStart(conversation.Record(line))
+			h.addFromStart(conversation.ParseRecord(line))
 			return h.Prompt == "" && at < conversation.MaxFront
 		})
 	}
 	if !h.named {
 		h.Title = name
 	}
-	conversation.Keep(&h.Model, model)
+	conversation.SetIfEmpty(&h.Model, model)
 	return err
 }
 
@@ -219,7 +219,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 			return o.From, err
 		}
 	}
-	gone, model, err := tree(f.Path, o)
+	gone, model, err := takenBackRecords(f.Path, o)
 	if err != nil {
 		return o.From, err
 	}
@@ -229,9 +229,9 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	return conversation.ReadRecords(f.Path, o, mayAsk, entries, each)
 }
 
-// tree returns the offsets of the records that are not on the path to the last one, and the
+// takenBackRecords returns the offsets of the records that are not on the path to the last one, and the
 // model chosen before o.From.
-func tree(path string, o conversation.Options) (gone map[int64]bool, model string, err error) {
+func takenBackRecords(path string, o conversation.Options) (gone map[int64]bool, model string, err error) {
 	gone, err = conversation.ReadTakenBack(path, o, func(line []byte, at int64) (l conversation.Link, ok bool) {
 		kind, id := gjson.GetBytes(line, "type").Str, gjson.GetBytes(line, "id").Str
 		if kind == "session" || kind == "" || id == "" {
@@ -240,7 +240,7 @@ func tree(path string, o conversation.Options) (gone map[int64]bool, model strin
 		if kind == "model_change" && at < o.From {
 			model = strings.Clone(gjson.GetBytes(line, "modelId").Str)
 		}
-		return conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(gjson.GetBytes(line, "parentId").Str), Begins: true}, true
+		return conversation.Link{Offset: at, ID: conversation.HashID(id), Parent: conversation.HashID(gjson.GetBytes(line, "parentId").Str), Retractable: true}, true
 	})
 	return gone, model, err
 }
@@ -254,11 +254,11 @@ func entriesOf(r gjson.Result, model *string) []conversation.Entry {
 		*model = strings.Clone(r.Get("modelId").Str)
 	case "compaction", "branch_summary":
 		e.addEntry(conversation.Summary, "", r.Get("summary").Str)
-		e.spend(r.Get("usage"), *model)
+		e.addTokens(r.Get("usage"), *model)
 	case "usage":
-		e.spend(r.Get("usage"), r.Get("model").Str)
+		e.addTokens(r.Get("usage"), r.Get("model").Str)
 	case "message":
-		e.message(r.Get("message"), *model)
+		e.addMessage(r.Get("message"), *model)
 	}
 	return e.all
 }
@@ -275,12 +275,12 @@ func (e *entries) addEntry(kind conversation.Kind, tool, text string) {
 	}
 }
 
-func (e *entries) result(tool, text string, failed bool) {
+func (e *entries) addResult(tool, text string, failed bool) {
 	e.addEntry(conversation.Result, tool, text)
 	e.all[len(e.all)-1].Failed = failed
 }
 
-func (e *entries) spend(usage gjson.Result, model string) {
+func (e *entries) addTokens(usage gjson.Result, model string) {
 	u := conversation.UsageOf(usage, "input", "cacheRead", "cacheWrite", "output")
 	if cost := usage.Get("cost.total").Num; cost > 0 && cost < 1e9 {
 		u.Cost = cost
@@ -290,8 +290,8 @@ func (e *entries) spend(usage gjson.Result, model string) {
 	}
 }
 
-// message adds the entries of a message. chosen is the model of an answer that names none.
-func (e *entries) message(m gjson.Result, chosen string) {
+// addMessage adds the entries of a message. chosen is the model of an answer that names none.
+func (e *entries) addMessage(m gjson.Result, chosen string) {
 	switch m.Get("role").Str {
 	case "user":
 		e.addEntry(conversation.Prompt, "", conversation.ContentText(m.Get("content")))
@@ -303,12 +303,12 @@ func (e *entries) message(m gjson.Result, chosen string) {
 				e.all[i].Model = model
 			}
 		}
-		e.spend(m.Get("usage"), model)
+		e.addTokens(m.Get("usage"), model)
 	case "toolResult":
-		e.result(m.Get("toolName").Str, conversation.ContentText(m.Get("content")), m.Get("isError").Bool())
+		e.addResult(m.Get("toolName").Str, conversation.ContentText(m.Get("content")), m.Get("isError").Bool())
 	case "bashExecution": // a command that the person gave, after a "!"
 		e.addEntry(conversation.Call, "bash", m.Get("command").Str)
-		e.result("bash", m.Get("output").Str, conversation.TokenCount(m.Get("exitCode")) > 0)
+		e.addResult("bash", m.Get("output").Str, conversation.TokenCount(m.Get("exitCode")) > 0)
 	}
 }
 
@@ -342,7 +342,7 @@ func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 }
 
 func kindOf(line []byte) string {
-	kind := conversation.TypeOf(line)
+	kind := conversation.RecordType(line)
 	if kind == "message" {
 		return kind + "." + gjson.GetBytes(line, "message.role").Str
 	}

@@ -163,7 +163,7 @@ func TestRecorded(t *testing.T) {
 	for _, store := range all {
 		h := readertest.ReadStore(t, Reader{}, store)
 		const turn, more = "prompt answer call spent result answer spent", " prompt answer spent"
-		if len(h) != 2 || h[0].Kinds() != turn+more || h[1].Kinds() != turn+more+more || h[1].Metadata.ForkOf != h[0].Metadata.ID || h[1].Metadata.First != h[0].Metadata.First {
+		if len(h) != 2 || h[0].Kinds() != turn+more || h[1].Kinds() != turn+more+more || h[1].Metadata.ForkOf != h[0].Metadata.ID || h[1].Metadata.FirstID != h[0].Metadata.FirstID {
 			t.Errorf("%s: %+v", store, h)
 		}
 		h = readertest.ReadStore(t, Reader{}, strings.TrimSuffix(store, "print")+"pane")

@@ -19,10 +19,10 @@ func (Writer) Client() string { return "pi" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place returns a file in the folder that the person chose for sessions, or else in the
+// TranscriptPath returns a file in the folder that the person chose for sessions, or else in the
 // project's.
-func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
-	name := strings.NewReplacer(":", "-", ".", "-").Replace(c.Stamp(c.Now)) + "_" + string(c.ID) + ".jsonl"
+func (Writer) TranscriptPath(a conversation.ClientFolder, c *conversation.Copy) (path string, err error) {
+	name := strings.NewReplacer(":", "-", ".", "-").Replace(c.JSTimestamp(c.Now)) + "_" + string(c.ID) + ".jsonl"
 	if a.Sessions != "" {
 		return filepath.Join(a.Sessions, name), nil
 	}
@@ -39,7 +39,7 @@ type object = conversation.Object
 // writes no model, so that pi uses its current one.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := conversation.NewEncoder(w)
-	header := object{"type", "session", "version", 3, "id", c.ID, "timestamp", c.Stamp(c.Now), "cwd", atomicfile.ResolveLinks(c.CWD)}
+	header := object{"type", "session", "version", 3, "id", c.ID, "timestamp", c.JSTimestamp(c.Now), "cwd", atomicfile.ResolveLinks(c.CWD)}
 	if err := enc.Encode(header); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	put := func(at time.Time, message object) error {
 		n++
 		id := fmt.Sprintf("%08x", n)
-		rec := object{"type", "message", "id", id, "parentId", before, "timestamp", c.Stamp(at), "message", message}
+		rec := object{"type", "message", "id", id, "parentId", before, "timestamp", c.JSTimestamp(at), "message", message}
 		before = id
 		return enc.Encode(rec)
 	}
@@ -61,8 +61,8 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err != nil {
 			return err
 		}
-		at := c.TimeOf(step.Time())
-		if e := step.Asked; e != nil {
+		at := c.TimeOrNow(step.Time())
+		if e := step.Prompt; e != nil {
 			asked := object{"role", "user", "content", []object{text(e.Text)}, "timestamp", at.UnixMilli()}
 			if err := put(at, asked); err != nil {
 				return err
@@ -79,13 +79,13 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			content = append(content, object{"type", "toolCall", "id", id, "name", conversation.ToolName(e.Tool), "arguments", conversation.ToolInput(*e)})
 		}
 		if err := put(at, object{
-			"role", "assistant", "content", content, "api", c.From, "provider", c.From, "model", cmp.Or(step.Model(), c.From),
+			"role", "assistant", "content", content, "api", c.FromClient, "provider", c.FromClient, "model", cmp.Or(step.Model(), c.FromClient),
 			"usage", usage, "stopReason", stop, "timestamp", at.UnixMilli(),
 		}); err != nil {
 			return err
 		}
 		if e := step.Result; e != nil {
-			at := c.TimeOf(e.Time)
+			at := c.TimeOrNow(e.Time)
 			if err := put(at, object{
 				"role", "toolResult", "toolCallId", id, "toolName", conversation.ToolName(e.Tool),
 				"content", []object{text(e.Text)}, "isError", e.Failed, "timestamp", at.UnixMilli(),

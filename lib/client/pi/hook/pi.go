@@ -46,7 +46,7 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 			chosen = append(chosen, contract.Place{Dir: path(gjson.GetBytes(data, "sessionDir").Str), By: p.By, Folders: []string{"."}})
 		}
 	}
-	places = slices.Collect(contract.Absolute(append(places, chosen...)...))
+	places = slices.Collect(contract.OnlyAbsolute(append(places, chosen...)...))
 	// New sessions go into the first chosen folder. The usual account's settings do not count while
 	// the variable names another account.
 	for _, p := range chosen {

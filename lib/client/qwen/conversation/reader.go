@@ -58,14 +58,14 @@ func findIn(found *conversation.Finding, dir string, parent session.ID) {
 	}
 }
 
-func (Reader) old(f conversation.File) bool {
+func (Reader) isOldFormat(f conversation.File) bool {
 	return strings.HasPrefix(f.Path, filepath.Join(f.Store, "tmp")+string(filepath.Separator))
 }
 
 // Metadata reads both ends of the file. The client writes the title repeatedly, so that the
 // last one is near the end.
 func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
-	if q.old(f) {
+	if q.isOldFormat(f) {
 		return gemini.Reader{}.Metadata(f)
 	}
 	h := header{Metadata: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
@@ -94,9 +94,9 @@ func (q Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		return conversation.Metadata{}, nil
 	}
 	var lost conversation.ReadErrors
-	facts := h.collectedMetadata(q.model(f, &lost))
+	facts := h.collectedMetadata(q.subagentModel(f, &lost))
 	facts.Headless = facts.Parent == "" && h.root != "" &&
-		!gemini.Typed(filepath.Join(f.Store, "tmp", gemini.Hash(h.root)), facts.ID, &lost)
+		!gemini.HasTyped(filepath.Join(f.Store, "tmp", gemini.HashPath(h.root)), facts.ID, &lost)
 	return facts, lost.Err()
 }
 
@@ -121,19 +121,19 @@ func (h *header) addFromStart(line []byte) {
 	} else if h.Started.IsZero() {
 		h.Started = conversation.ParseTime(v.Get("timestamp").Str)
 	}
-	conversation.Keep(&h.root, v.Get("cwd").Str)
-	conversation.Keep(&h.branch, v.Get("gitBranch").Str)
-	conversation.Keep(&h.Version, v.Get("version").Str)
+	conversation.SetIfEmpty(&h.root, v.Get("cwd").Str)
+	conversation.SetIfEmpty(&h.branch, v.Get("gitBranch").Str)
+	conversation.SetIfEmpty(&h.Version, v.Get("version").Str)
 	switch v.Get("type").Str {
 	case "user":
 		if kind, text := personText(v); kind == conversation.Prompt && h.Prompt == "" {
-			h.Prompt = conversation.Asked(text)
-			conversation.Keep(&h.First, v.Get("uuid").Str)
+			h.Prompt = conversation.PromptExcerpt(text)
+			conversation.SetIfEmpty(&h.FirstID, v.Get("uuid").Str)
 		}
 		h.hasMessages = true
 	case "assistant":
 		h.hasMessages = true
-		conversation.Keep(&h.model, v.Get("model").Str)
+		conversation.SetIfEmpty(&h.model, v.Get("model").Str)
 	case "system":
 		if v.Get("subtype").Str == "parent_session" {
 			h.Parent = cmp.Or(h.Parent, conversation.IDOf(v.Get("systemPayload.parentSessionId")))
@@ -147,15 +147,15 @@ func (h *header) addFromEnd(line []byte) bool {
 		return true
 	}
 	v := gjson.ParseBytes(line)
-	conversation.Keep(&h.CWD, v.Get("cwd").Str)
-	conversation.Keep(&h.Branch, v.Get("gitBranch").Str)
-	conversation.KeepTime(&h.Last, conversation.ParseTime(v.Get("timestamp").Str))
+	conversation.SetIfEmpty(&h.CWD, v.Get("cwd").Str)
+	conversation.SetIfEmpty(&h.Branch, v.Get("gitBranch").Str)
+	conversation.SetTimeIfZero(&h.Last, conversation.ParseTime(v.Get("timestamp").Str))
 	switch {
 	case v.Get("type").Str == "assistant":
-		conversation.Keep(&h.Model, v.Get("model").Str)
+		conversation.SetIfEmpty(&h.Model, v.Get("model").Str)
 		h.hasMessages = true
 	case v.Get("subtype").Str == "custom_title":
-		conversation.Keep(&h.Title, conversation.Excerpt(v.Get("systemPayload.customTitle").Str))
+		conversation.SetIfEmpty(&h.Title, conversation.Excerpt(v.Get("systemPayload.customTitle").Str))
 	}
 	return true
 }
@@ -164,16 +164,16 @@ func (h *header) addFromEnd(line []byte) bool {
 // model is used if no record names one.
 func (h *header) collectedMetadata(model string) conversation.Metadata {
 	m := h.Metadata
-	conversation.KeepTime(&m.Started, m.Last) // of a fork with only copied records yet
+	conversation.SetTimeIfZero(&m.Started, m.Last) // of a fork with only copied records yet
 	m.CWD = cmp.Or(m.CWD, h.root)
 	m.Model = cmp.Or(m.Model, h.model, model)
 	m.Branch = conversation.BranchOf(cmp.Or(m.Branch, h.branch))
 	return m
 }
 
-// model returns the model of a subagent, which is in a file beside the transcript and not
+// subagentModel returns the model of a subagent, which is in a file beside the transcript and not
 // in the records.
-func (Reader) model(f conversation.File, lost *conversation.ReadErrors) string {
+func (Reader) subagentModel(f conversation.File, lost *conversation.ReadErrors) string {
 	path, ok := strings.CutSuffix(f.Path, ".jsonl")
 	if f.Parent == "" || !ok {
 		return ""
@@ -186,14 +186,14 @@ func (Reader) model(f conversation.File, lost *conversation.ReadErrors) string {
 // Read gives the records in order, without those that the person took back. It still
 // counts the tokens of those.
 func (q Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
-	if q.old(f) {
+	if q.isOldFormat(f) {
 		return gemini.Reader{}.Read(f, o, each)
 	}
-	model := q.model(f, new(conversation.ReadErrors))
+	model := q.subagentModel(f, new(conversation.ReadErrors))
 	var gone map[int64]bool
-	if !o.TooLong(f.Path) {
+	if !o.TooLongToSearch(f.Path) {
 		var err error
-		if gone, err = takenBack(f.Path, o); err != nil {
+		if gone, err = takenBackRecords(f.Path, o); err != nil {
 			return o.From, err
 		}
 	}
@@ -216,16 +216,16 @@ func (q Reader) Read(f conversation.File, o conversation.Options, each func(conv
 
 // Skipped differs only for older versions, which had Gemini CLI's format.
 func (q Reader) Skipped(f conversation.File) (int, error) {
-	if q.old(f) {
+	if q.isOldFormat(f) {
 		return gemini.Reader{}.Skipped(f)
 	}
 	return conversation.Skipped(f.Path)
 }
 
-// takenBack returns the offsets of the records that are not on the path to the last one. The
+// takenBackRecords returns the offsets of the records that are not on the path to the last one. The
 // client resumes from there: a rewind is a record with an earlier parent, and of two processes
 // that go on with one session, the last one to write wins.
-func takenBack(path string, o conversation.Options) (gone map[int64]bool, err error) {
+func takenBackRecords(path string, o conversation.Options) (gone map[int64]bool, err error) {
 	return conversation.ReadTakenBack(path, o, func(line []byte, at int64) (l conversation.Link, ok bool) {
 		get := func(key string) string { return gjson.GetBytes(line, key).Str }
 		id, kind, subtype := get("uuid"), get("type"), get("subtype")
@@ -238,7 +238,7 @@ func takenBack(path string, o conversation.Options) (gone map[int64]bool, err er
 			what, text := personText(gjson.ParseBytes(line))
 			begins = text != "" && what == conversation.Prompt
 		}
-		return conversation.Link{At: at, ID: conversation.HashID(id), Parent: conversation.HashID(get("parentUuid")), Begins: begins}, true
+		return conversation.Link{Offset: at, ID: conversation.HashID(id), Parent: conversation.HashID(get("parentUuid")), Retractable: begins}, true
 	})
 }
 
@@ -287,7 +287,7 @@ func entriesOf(v gjson.Result) (all []conversation.Entry) {
 			if r := p.Get("functionResponse"); r.IsObject() {
 				e.Tool = strings.Clone(r.Get("name").Str)
 				e.Failed = r.Get("response.error").Exists()
-				give(conversation.Result, gemini.Output(r.Get("response")))
+				give(conversation.Result, gemini.ResponseText(r.Get("response")))
 			}
 			return true
 		})
@@ -296,7 +296,7 @@ func entriesOf(v gjson.Result) (all []conversation.Entry) {
 			text := ""
 			// The summary is the text with the tag, or without one the first text.
 			v.Get("systemPayload.compressedHistory").ForEach(func(_, m gjson.Result) bool {
-				said := gemini.Text(m.Get("parts"))
+				said := gemini.PartsText(m.Get("parts"))
 				summary := strings.Contains(said, "<state_snapshot>")
 				if summary || text == "" {
 					text = said
@@ -327,7 +327,7 @@ func personText(v gjson.Result) (conversation.Kind, string) {
 	if shown := v.Get("systemPayload.displayText"); shown.Exists() {
 		text = strings.TrimSpace(shown.Str)
 	} else {
-		text = gemini.PersonsText(gemini.Text(v.Get("message.parts")))
+		text = gemini.StripInjected(gemini.PartsText(v.Get("message.parts")))
 	}
 	if text == "" {
 		return "", ""
@@ -348,7 +348,7 @@ const kinds = `
 `
 
 func (q Reader) Unknown(f conversation.File, each func(kind string)) error {
-	if q.old(f) {
+	if q.isOldFormat(f) {
 		return gemini.Reader{}.Unknown(f, each)
 	}
 	return conversation.UnknownLines(f.Path, strings.Fields(kinds), kindOf, each)

@@ -144,7 +144,7 @@ func TestRecords(t *testing.T) {
 // Files whose names are not ids are not.
 func TestPlaces(t *testing.T) {
 	store := t.TempDir()
-	readertest.Put(t, filepath.Join(store, "tmp", gemini.Hash("/x"), "chats", "session-2025-a.json"),
+	readertest.Put(t, filepath.Join(store, "tmp", gemini.HashPath("/x"), "chats", "session-2025-a.json"),
 		`{"sessionId":"old","messages":[{"id":"1","type":"user","content":"hello"},{"id":"2","type":"qwen","content":"you","tokens":{"input":1}}]}`)
 	for name, id := range map[string]string{"chats/new": "new", "chats/archive/away": "away", "chats/ no id": "x", "subagents/new/agent-a": "agent-a", "subagents/ /agent-b": "agent-b"} {
 		readertest.Put(t, filepath.Join(store, "projects", "-x", name+".jsonl"), user("u"+id, "null", "I am "+id, "")+"\n")

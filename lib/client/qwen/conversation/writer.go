@@ -16,9 +16,9 @@ func (Writer) Client() string { return "qwen" }
 
 func (Writer) NewID(time.Time) session.ID { return session.NewID() }
 
-// Place returns the file by Qwen Code's own rule.
-func (Writer) Place(a conversation.Account, c *conversation.Copy) (path string, err error) {
-	root, err := gemini.Root(c.CWD)
+// TranscriptPath returns the file by Qwen Code's own rule.
+func (Writer) TranscriptPath(a conversation.ClientFolder, c *conversation.Copy) (path string, err error) {
+	root, err := gemini.RealPath(c.CWD)
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +50,7 @@ type object = conversation.Object
 // record names the one before.
 func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	enc := conversation.NewEncoder(w)
-	root, err := gemini.Root(c.CWD)
+	root, err := gemini.RealPath(c.CWD)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	put := func(at time.Time, kind, by, model, role string, parts []object, more ...any) error {
 		id := session.NewID()
 		rec := object{
-			"uuid", id, "parentUuid", before, "sessionId", c.ID, "timestamp", c.Stamp(at), "type", kind, "provenance", by,
+			"uuid", id, "parentUuid", before, "sessionId", c.ID, "timestamp", c.JSTimestamp(at), "type", kind, "provenance", by,
 			"cwd", root, "version", versionWritten,
 		}
 		if before = id; c.Branch != "" {
@@ -74,7 +74,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		if err != nil {
 			return err
 		}
-		if e := step.Asked; e != nil {
+		if e := step.Prompt; e != nil {
 			if err := put(e.Time, "user", "real_user", "", "user", []object{{"text", e.Text}}); err != nil {
 				return err
 			}

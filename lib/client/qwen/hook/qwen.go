@@ -14,7 +14,7 @@ var Client = contract.Client{
 	Client:   &names.Qwen,
 	Accounts: accounts,
 	Dialect: contract.Dialect{
-		MaxContext: 10000, Shape: contract.Nested, Compaction: true, Keep: 4000, SystemMessage: true,
+		MaxContext: 10000, Shape: contract.Nested, Compaction: true, MaxCompaction: 4000, SystemMessage: true,
 		Headless: headless, EndsSilently: true,
 	},
 }
@@ -23,7 +23,7 @@ var Client = contract.Client{
 var folders = []string{"projects", "tmp"}
 
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
-	return contract.Absolute(
+	return contract.OnlyAbsolute(
 		contract.Place{Dir: getenv(names.QwenRuntime), By: contract.Named, Folders: folders},
 		contract.Place{Dir: getenv(names.QwenHome), By: contract.Named, Folders: folders},
 		contract.Place{Dir: filepath.Join(getenv("HOME"), ".qwen"), By: contract.Usual, Folders: folders},
