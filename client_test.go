@@ -86,7 +86,7 @@ func runClient(args []string) error {
 				}
 				c.Close()
 			}
-			for p, err := process.Find(pid); err == nil && p.Alive(); {
+			for p, err := process.Find(pid); err == nil && p.IsAlive(); {
 				time.Sleep(time.Millisecond)
 			}
 			return nil

@@ -170,7 +170,7 @@ func (w *world) livesWith(place, kind string, n int) {
 	below := func(path string) bool { return strings.HasPrefix(path+"/", place+"/") }
 	lock := gone || below(keeps) && kind != "a folder" || place == keeps+"/lock" && kind != "a file"
 	noBox := gone || below(box) && kind != "a folder" || in(box+"/cur", box+"/new", box+"/tmp") && kind != "a folder" ||
-		!h.Town.Personal && below(w.rel(h.Town.Given("x"))) && kind != "a folder"
+		!h.Town.Personal && below(w.rel(h.Town.GivenPath("x"))) && kind != "a folder"
 	noLog := gone || in(log, events, events+".lock") && !(place == log && (kind == "a folder" || kind == "a link to a folder")) &&
 		!(place != log && kind == "a file")
 	for what, is := range map[string]struct{ kept, lost bool }{

@@ -368,7 +368,7 @@ func cut(t *testing.T, l ledger) {
 	for pid, e := range open {
 		var n int
 		_, _ = fmt.Sscan(pid, &n)
-		if p, err := process.Find(n); err != nil || !p.Alive() {
+		if p, err := process.Find(n); err != nil || !p.IsAlive() {
 			t.Errorf("the turn of %s (process %s), begun at %s, was cut", e.text, pid, e.at)
 		}
 	}

@@ -259,7 +259,7 @@ func (p *pane) runs(client string) int {
 		return 0
 	}
 	for _, pid := range append([]int{top}, process.Snapshot().Descendants(top)...) {
-		path, _ := process.Path(pid, top)
+		path, _ := process.AncestorPath(pid, top)
 		if len(path) == 0 || !isClient(path[0].Args, client) {
 			continue
 		}
@@ -285,7 +285,7 @@ func (p *pane) describeSurroundings(pid int, client string) (string, error) {
 	top, _ := strconv.Atoi(p.get("#{pane_pid}"))
 	server, err := process.BoundsOf(process.Parent(top))
 	own, oerr := process.BoundsOf(pid)
-	path, _ := process.Path(pid, top)
+	path, _ := process.AncestorPath(pid, top)
 	if err = errors.Join(err, oerr); err != nil || len(path) == 0 {
 		return "", err
 	}
@@ -296,7 +296,7 @@ func (p *pane) describeSurroundings(pid int, client string) (string, error) {
 		}
 		fmt.Fprintf(&b, "below %s\n", regexp.MustCompile(`[^ ']*\b`+client).Split(line, 2)[0])
 	}
-	fmt.Fprintf(&b, "other %q\n", own.Differ(server))
+	fmt.Fprintf(&b, "other %q\n", own.DifferingWalls(server))
 	for _, wall := range []string{process.User, process.Group, process.Capabilities, process.NoNewPrivs, "seccomp"} {
 		fmt.Fprintf(&b, "%s %s\n", wall, own.Walls[wall])
 	}

@@ -99,7 +99,7 @@ func conversations(t *testing.T, w *world, all bool) {
 	noError(t, os.MkdirAll(w.Path("town/crew"), 0o700))
 	crew := w.home("town/crew")
 	noError(t, crew.Prepare())
-	noError(t, crew.Town.State.Fix("log-0", crew.Runtime()))
+	noError(t, crew.Town.State.FixHome("log-0", crew.Runtime()))
 	noError(t, os.MkdirAll(crew.Path("sessions"), 0o700))
 	put(t, crew.Path("sessions", "log-0.json"), `{"id":"log-0","outcome":"done","started_at":"2026-01-11T01:00:00Z","ended_at":"2026-01-11T02:00:00Z"}`)
 	for i := range 10 {

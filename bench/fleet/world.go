@@ -160,7 +160,7 @@ func (w *world) newFleet(size, live int) (*fleet, error) {
 		if err := (session.Store{Home: h}).Put(record, atomicfile.Unsynced); err != nil {
 			return nil, err
 		}
-		if err := state.Fix(string(id), h.Runtime()); err != nil {
+		if err := state.FixHome(string(id), h.Runtime()); err != nil {
 			return nil, err
 		}
 		if err := activity.Change(h, id, func(s *activity.State) bool {

@@ -231,10 +231,10 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 		return nil, err
 	}
 	key := keys.Public()
-	if err := streams.Make(ctx, a.js, key); err != nil {
+	if err := streams.MakeStreams(ctx, a.js, key); err != nil {
 		return nil, err
 	}
-	for _, subject := range streams.Live(key) {
+	for _, subject := range streams.LiveSubjects(key) {
 		if _, err := a.nc.Subscribe(subject, a.hear); err != nil {
 			return nil, err
 		}
@@ -276,7 +276,7 @@ func (c *crowd) simulate(ctx context.Context, dir, name string, keys *seal.Keys)
 }
 
 func (a *actor) follow(ctx context.Context, stream string, filter ...string) error {
-	place, err := streams.Open(ctx, a.js, stream, 0, nil, filter...)
+	place, err := streams.OpenConsumer(ctx, a.js, stream, 0, nil, filter...)
 	if err == nil {
 		go streams.Follow(ctx, place, func(m jetstream.Msg, _ bool) { a.hear(&nats.Msg{Subject: m.Subject(), Data: m.Data()}) })
 	}
@@ -322,7 +322,7 @@ func (a *actor) event() error {
 	if _, err := a.js.Publish(a.ctx, a.subject("feed"), msg); err != nil {
 		return err
 	}
-	return a.source.Sent(c, path)
+	return a.source.RecordSent(c, path)
 }
 
 // forEachParallel calls do for all, so many at once.

@@ -440,7 +440,7 @@ func (s suite) asked(t *testing.T) {
 	for _, pid := range []int{r.PID, r.Child} {
 		await(t, "what it started to end", func() bool {
 			p, err := process.Find(pid)
-			return err != nil || !p.Alive()
+			return err != nil || !p.IsAlive()
 		})
 	}
 }

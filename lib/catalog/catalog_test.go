@@ -116,7 +116,7 @@ func TestSettle(t *testing.T) {
 			}
 			store := session.Store{Home: home.HomeOutsideTown(state, dir)}
 			testenv.NoError(t, store.Home.Prepare())
-			testenv.NoError(t, state.Fix("s", store.Home.Runtime()))
+			testenv.NoError(t, state.FixHome("s", store.Home.Runtime()))
 			testenv.NoError(t, store.Put(c.rec, false))
 		}
 		r := slices.Collect(read(t, story(t, [3]string{"session_start", "a", fmt.Sprintf(`"session_id":"s","cwd":%q`, dir)})).Sessions())

@@ -103,7 +103,7 @@ func (e *event) parse(line []byte) bool {
 
 // checkFields reports whether the catalog can use the event, and sets its time.
 func (e *event) checkFields() bool {
-	if !eventlog.Lifecycle(e.Type) {
+	if !eventlog.IsLifecycle(e.Type) {
 		return false
 	}
 	at, err := time.Parse(time.RFC3339, e.Time)

@@ -33,7 +33,7 @@ func naive(t testing.TB, log eventlog.Log) []*Session {
 			t.Fatal(err)
 		}
 		for line := range bytes.Lines(data) {
-			if !bytes.HasSuffix(line, []byte("\n")) || !(eventlog.Head{Type: gjson.GetBytes(line, "type").Str}).Lifecycle() {
+			if !bytes.HasSuffix(line, []byte("\n")) || !(eventlog.Head{Type: gjson.GetBytes(line, "type").Str}).IsLifecycle() {
 				continue
 			}
 			var in struct {

@@ -53,8 +53,8 @@ func ReadTown(t town.Town, progress Progress, more ...eventlog.Log) (Catalog, er
 	// The spare log first: its events may move to the log at any time.
 	var spare Catalog
 	var err error
-	if atomicfile.Exists(t.Spare()) {
-		if spare, err = Read(eventlog.Log(t.Spare()), progress); err != nil {
+	if atomicfile.Exists(t.SpareEvents()) {
+		if spare, err = Read(eventlog.Log(t.SpareEvents()), progress); err != nil {
 			return spare, err
 		}
 	}

@@ -85,7 +85,7 @@ func TestATaskIsWaitedFor(t *testing.T) {
 		t.Error(said)
 	}
 	defer func() {
-		f, ok := recover().(*failed)
+		f, ok := recover().(*taskPanic)
 		if !ok || f.value != "oh" || !strings.Contains(string(f.stack), "TestATaskIsWaitedFor") {
 			t.Errorf("%+v", f)
 		}
@@ -183,7 +183,7 @@ func TestIdle(t *testing.T) {
 			Three bool `group:"More:"`
 			Four  bool
 		} `cmd:"" group:"Others:"`
-	}{}, Idle: func(*Env) []string { return []string{"Others:", "More:"} }}
+	}{}, UnusedGroups: func(*Env) []string { return []string{"Others:", "More:"} }}
 	for args, want := range map[string]string{"--help": "one", "two --help": "--four"} {
 		var out strings.Builder
 		if code := Run(&Env{Args: strings.Fields(args), Stdout: &out}, program); code != 0 || !strings.Contains(out.String(), want) ||

@@ -38,25 +38,25 @@ type Completer func(env *Env, begin string) []Candidate
 // maxAbout bounds a candidate's description, in columns.
 const maxAbout = 70
 
-// completing answers a shell, and reports whether one asked.
-func completing(env *Env, p Program) (code int, asked bool) {
+// answerCompletion answers a shell, and reports whether one asked.
+func answerCompletion(env *Env, p Program) (code int, asked bool) {
 	switch args := env.Args; {
 	case len(args) == 2 && args[0] == completionCommand:
-		text := script(p.Name, args[1])
+		text := completionScript(p.Name, args[1])
 		if text == "" {
 			return 0, false
 		}
 		_, err := io.WriteString(env.Stdout, text)
 		return Report(env, err), true
 	case len(args) > 1 && args[0] == completeCommand:
-		if g := part(p.Grammar, args[1:]); g != nil && len(args) > 2 && !strings.HasPrefix(args[1], "-") {
+		if g := selectGrammar(p.Grammar, args[1:]); g != nil && len(args) > 2 && !strings.HasPrefix(args[1], "-") {
 			p.Grammar = g
 		}
 		parser, err := newParser(env, p)
 		if err != nil {
 			return Bug, true
 		}
-		fit, files := complete(env, p, parser.Model.Node, args[1:])
+		fit, files := completeLast(env, p, parser.Model.Node, args[1:])
 		var b strings.Builder
 		for _, c := range fit {
 			b.WriteString(c.Word + "\t" + term.Cut(term.OneLine(term.Clean(env.Redact(c.About))), maxAbout) + "\n")
@@ -69,22 +69,22 @@ func completing(env *Env, p Program) (code int, asked bool) {
 	return 0, false
 }
 
-type line struct {
-	node  *kong.Node
-	flag  *kong.Flag // its value comes next
-	args  int        // positional arguments so far
-	rest  bool       // after --: no more flags
-	given map[*kong.Flag]bool
+type typedLine struct {
+	node      *kong.Node
+	flag      *kong.Flag // its value comes next
+	args      int        // positional arguments so far
+	flagsOver bool       // after --: no more flags
+	given     map[*kong.Flag]bool
 }
 
-// complete returns the candidates for the last word, and whether it can be a file name.
-func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candidate, files bool) {
+// completeLast returns the candidates for the last word, and whether it can be a file name.
+func completeLast(env *Env, p Program, app *kong.Node, words []string) (fit []Candidate, files bool) {
 	words, value := joinWords(words)
 	if len(words) > 1 && words[0] == helpCommand {
 		words = words[1:]
 	}
 	begin := words[len(words)-1]
-	l := &line{node: app, given: map[*kong.Flag]bool{}}
+	l := &typedLine{node: app, given: map[*kong.Flag]bool{}}
 	for _, word := range words[:len(words)-1] {
 		l.applyWord(word)
 	}
@@ -92,13 +92,13 @@ func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candid
 	var found []Candidate
 	switch {
 	case l.flag != nil:
-		found, files = values(env, p, l.flag.Value, begin)
-	case !l.rest && assigned && strings.HasPrefix(begin, "--"):
-		f := l.find(name[2:], 0)
+		found, files = valueCandidates(env, p, l.flag.Value, begin)
+	case !l.flagsOver && assigned && strings.HasPrefix(begin, "--"):
+		f := l.findFlag(name[2:], 0)
 		if f == nil || f.IsBool() {
 			return nil, false
 		}
-		found, files = values(env, p, f.Value, text)
+		found, files = valueCandidates(env, p, f.Value, text)
 		if value {
 			begin = text
 			break
@@ -106,12 +106,12 @@ func complete(env *Env, p Program, app *kong.Node, words []string) (fit []Candid
 		for i := range found {
 			found[i].Word = name + "=" + found[i].Word
 		}
-	case !l.rest && strings.HasPrefix(begin, "-"):
-		found = l.flags()
+	case !l.flagsOver && strings.HasPrefix(begin, "-"):
+		found = l.flagCandidates()
 	case len(words) == 2 && words[0] == completionCommand:
 		found = []Candidate{{Word: "bash"}, {Word: "zsh"}, {Word: "fish"}}
 	default:
-		found, files = l.words(env, p, app, begin)
+		found, files = l.wordCandidates(env, p, app, begin)
 	}
 	for _, c := range found {
 		// Leave out words that a shell would interpret: bash inserts them verbatim.
@@ -152,12 +152,12 @@ func joinWords(words []string) (whole []string, value bool) {
 }
 
 // applyWord applies a word that was typed.
-func (l *line) applyWord(word string) {
+func (l *typedLine) applyWord(word string) {
 	switch {
 	case l.flag != nil:
 		l.flag = nil
-	case l.rest || word == "-" || !strings.HasPrefix(word, "-"):
-		if l.args == 0 && !l.rest {
+	case l.flagsOver || word == "-" || !strings.HasPrefix(word, "-"):
+		if l.args == 0 && !l.flagsOver {
 			for _, child := range l.node.Children {
 				if child.Name == word || slices.Contains(child.Aliases, word) {
 					l.node = child
@@ -170,13 +170,13 @@ func (l *line) applyWord(word string) {
 		}
 		l.args++
 	case word == "--":
-		l.rest = true
+		l.flagsOver = true
 	case strings.HasPrefix(word, "--"):
 		name, _, assigned := strings.Cut(word[2:], "=")
-		l.takeFlag(l.find(name, 0), !assigned)
+		l.takeFlag(l.findFlag(name, 0), !assigned)
 	default: // short flags; the last can be followed by its value
 		for i, r := range word[1:] {
-			f := l.find("", r)
+			f := l.findFlag("", r)
 			l.takeFlag(f, 1+i+len(string(r)) == len(word))
 			if f == nil || !f.IsBool() {
 				return
@@ -186,7 +186,7 @@ func (l *line) applyWord(word string) {
 }
 
 // takeFlag records a flag; bare says that its value is not in the same word.
-func (l *line) takeFlag(f *kong.Flag, bare bool) {
+func (l *typedLine) takeFlag(f *kong.Flag, bare bool) {
 	if f == nil {
 		return
 	}
@@ -198,7 +198,7 @@ func (l *line) takeFlag(f *kong.Flag, bare bool) {
 
 // availableFlags returns the flags that can be given here: those of the command, its parents and
 // its default command.
-func (l *line) availableFlags() []*kong.Flag {
+func (l *typedLine) availableFlags() []*kong.Flag {
 	var all []*kong.Flag
 	for n := l.node.DefaultCmd; n != nil && l.args == 0; n = n.DefaultCmd {
 		all = append(all, n.Flags...)
@@ -209,8 +209,8 @@ func (l *line) availableFlags() []*kong.Flag {
 	return all
 }
 
-// find returns the flag with a long name, or a letter unless that is 0; nil if there is none.
-func (l *line) find(name string, letter rune) *kong.Flag {
+// findFlag returns the flag with a long name, or a letter unless that is 0; nil if there is none.
+func (l *typedLine) findFlag(name string, letter rune) *kong.Flag {
 	for _, f := range l.availableFlags() {
 		switch {
 		case letter != 0 && f.Short == letter,
@@ -221,8 +221,8 @@ func (l *line) find(name string, letter rune) *kong.Flag {
 	return nil
 }
 
-// flags returns the flags that can still be given, but no hidden ones.
-func (l *line) flags() []Candidate {
+// flagCandidates returns the flags that can still be given, but no hidden ones.
+func (l *typedLine) flagCandidates() []Candidate {
 	var found []Candidate
 	for _, f := range l.availableFlags() {
 		if !f.Hidden && !l.given[f] {
@@ -232,10 +232,10 @@ func (l *line) flags() []Candidate {
 	return found
 }
 
-// words returns the candidates that are not flags: commands and arguments, else flags.
-func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found []Candidate, files bool) {
+// wordCandidates returns the candidates that are not flags: commands and arguments, else flags.
+func (l *typedLine) wordCandidates(env *Env, p Program, app *kong.Node, begin string) (found []Candidate, files bool) {
 	node := l.node
-	if l.args == 0 && !l.rest {
+	if l.args == 0 && !l.flagsOver {
 		for _, child := range node.Children {
 			if !child.Hidden {
 				found = append(found, Candidate{child.Name, child.Help})
@@ -252,20 +252,20 @@ func (l *line) words(env *Env, p Program, app *kong.Node, begin string) (found [
 		at := min(l.args, n-1)
 		if at == l.args || node.Positional[at].IsCumulative() {
 			var more []Candidate
-			more, files = values(env, p, node.Positional[at], begin)
+			more, files = valueCandidates(env, p, node.Positional[at], begin)
 			found = append(found, more...)
 		}
 	}
-	if found == nil && !files && begin == "" && !l.rest {
-		found = l.flags()
+	if found == nil && !files && begin == "" && !l.flagsOver {
+		found = l.flagCandidates()
 	}
 	return found, files
 }
 
-// values returns the candidates for the value of a flag or argument: from the program's
+// valueCandidates returns the candidates for the value of a flag or argument: from the program's
 // Completer of that name, or an enum's words. files reports that its name, type, placeholder
 // or the tag path says that it can be a file or folder.
-func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate, files bool) {
+func valueCandidates(env *Env, p Program, v *kong.Value, begin string) (found []Candidate, files bool) {
 	files = v.Name == "dir" || v.Name == "file" || v.Tag.Has("path")
 	if c := p.Complete[v.Name]; c != nil {
 		return c(env, begin), files
@@ -283,8 +283,8 @@ func values(env *Env, p Program, v *kong.Value, begin string) (found []Candidate
 	return found, files
 }
 
-// script returns a shell's setup, or "" for an unknown shell.
-func script(program, shell string) string {
+// completionScript returns a shell's setup, or "" for an unknown shell.
+func completionScript(program, shell string) string {
 	text := map[string]string{"bash": bash, "zsh": zsh, "fish": fish}[shell]
 	return strings.NewReplacer("PROGRAM", program, "FUNCTION", "_"+strings.ReplaceAll(program, "-", "_")).Replace(text)
 }

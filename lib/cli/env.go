@@ -147,7 +147,7 @@ func (e *Env) Warn(format string, args ...any) { e.printMessage("warning", forma
 // WarnError writes err as a warning, joined errors as a line each. It writes nothing for nil.
 func (e *Env) WarnError(err error) {
 	if err != nil {
-		e.printMessages("warning", split(err))
+		e.printMessages("warning", splitJoined(err))
 	}
 }
 
@@ -164,11 +164,11 @@ const maxMessage = 5000
 func (e *Env) printMessage(kind, format string, args ...any) {
 	if len(args) == 1 && format == "%v" {
 		if err, ok := args[0].(error); ok {
-			if all := split(err); len(all) > 1 {
+			if all := splitJoined(err); len(all) > 1 {
 				e.printMessages(kind, all)
 				return
 			}
-			args = []any{nameFile(err)}
+			args = []any{describeFileError(err)}
 		}
 	}
 	text := e.Line(strings.TrimRight(fmt.Sprintf(format, args...), "\n"), maxMessage)
@@ -185,8 +185,8 @@ func (e *Env) printMessages(kind string, all []error) {
 	}
 }
 
-// nameFile gives an error about a file that came from the system as it is the form of gt's own.
-func nameFile(err error) error {
+// describeFileError gives an error about a file that came from the system as it is the form of gt's own.
+func describeFileError(err error) error {
 	bare := err
 	if f, ok := err.(*failure); ok {
 		bare = f.err
@@ -208,10 +208,10 @@ var systemVerbs = map[string]string{
 	"write": "write", "truncate": "write", "sync": "write", "chmod": "change", "chown": "change", "lchown": "change", "chtimes": "change",
 }
 
-// split returns the errors that were joined into err, at any depth, or err alone.
-func split(err error) []error {
+// splitJoined returns the errors that were joined into err, at any depth, or err alone.
+func splitJoined(err error) []error {
 	if f, ok := err.(*failure); ok && strings.Contains(f.err.Error(), "\n") { // joined, with a hint
-		return split(f.err)
+		return splitJoined(f.err)
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -219,7 +219,7 @@ func split(err error) []error {
 	}
 	var all []error
 	for _, err := range joined.Unwrap() {
-		all = append(all, split(err)...)
+		all = append(all, splitJoined(err)...)
 	}
 	return all
 }

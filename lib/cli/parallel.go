@@ -47,11 +47,11 @@ func Numbers(n int) []int {
 
 // Task is a running goroutine; see Go.
 type Task struct {
-	done   chan struct{}
-	failed *failed
+	done     chan struct{}
+	panicked *taskPanic
 }
 
-type failed struct {
+type taskPanic struct {
 	value any
 	stack []byte
 }
@@ -64,7 +64,7 @@ func Go(f func()) *Task {
 		defer close(t.done)
 		defer func() {
 			if r := recover(); r != nil {
-				t.failed = &failed{r, debug.Stack()}
+				t.panicked = &taskPanic{r, debug.Stack()}
 			}
 		}()
 		f()
@@ -78,7 +78,7 @@ func (t *Task) Done() <-chan struct{} { return t.done }
 // Wait waits for f, and panics if it did.
 func (t *Task) Wait() {
 	<-t.done
-	if t.failed != nil {
-		panic(t.failed)
+	if t.panicked != nil {
+		panic(t.panicked)
 	}
 }

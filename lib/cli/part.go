@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// part returns the grammar with only the selected command, because kong takes eight times
+// selectGrammar returns the grammar with only the selected command, because kong takes eight times
 // as long for ten commands as for one (BenchmarkParse), which is longer than most commands
 // take. It returns nil if the selection is not obvious, for example for --help, which lists
 // all commands. If the result cannot parse the arguments, the whole grammar parses them
 // again, so that errors have one source.
-func part(grammar any, args []string) any {
+func selectGrammar(grammar any, args []string) any {
 	t := reflect.TypeOf(grammar).Elem()
 	if reflect.PointerTo(t).NumMethod() > 0 {
 		return nil // kong would miss them

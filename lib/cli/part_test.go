@@ -51,7 +51,7 @@ func TestPartReadsAsTheWhole(t *testing.T) {
 			code := Run(&Env{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}, Program{Name: "gt-x", Grammar: grammar})
 			return out.String() + errs.String(), code
 		}
-		if part(&branches{}, args) != nil {
+		if selectGrammar(&branches{}, args) != nil {
 			parts++
 		}
 		got, code := ask(&branches{})
@@ -80,7 +80,7 @@ func TestNoPart(t *testing.T) {
 		List listing `cmd:""`
 		Show showing `cmd:""`
 	}{}} {
-		if got := part(g, []string{"list"}); got != nil {
+		if got := selectGrammar(g, []string{"list"}); got != nil {
 			t.Errorf("%T: %v", g, reflect.TypeOf(got))
 		}
 	}

@@ -39,9 +39,9 @@ type Program struct {
 	// Complete completes values of flags and arguments by name, where the grammar does not suffice.
 	Complete map[string]Completer
 
-	// Idle returns groups of commands and flags that are of no use yet, which the help
+	// UnusedGroups returns groups of commands and flags that are of no use yet, which the help
 	// leaves out. It may be nil.
-	Idle func(*Env) []string
+	UnusedGroups func(*Env) []string
 }
 
 const helpCommand = "help"
@@ -67,7 +67,7 @@ func Run(env *Env, p Program) (code int) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case exit: // from --help and --version
+		case exitPanic: // from --help and --version
 			code = int(r)
 		default:
 			reportPanic(env, r)
@@ -83,7 +83,7 @@ func Run(env *Env, p Program) (code int) {
 			return Report(env, c.Run(env))
 		}
 	}
-	if code, asked := completing(env, p); asked {
+	if code, asked := answerCompletion(env, p); asked {
 		return code
 	}
 	switch first := append(env.Args, "")[0]; {
@@ -92,7 +92,7 @@ func Run(env *Env, p Program) (code int) {
 	case len(env.Args) == 1 && (first == "-V" || first == "-v"):
 		env.Args = []string{"--version"}
 	}
-	if g := part(p.Grammar, env.Args); g != nil {
+	if g := selectGrammar(p.Grammar, env.Args); g != nil {
 		one := p
 		one.Grammar = g
 		if parser, err := newParser(env, one); err == nil {
@@ -113,14 +113,14 @@ func Run(env *Env, p Program) (code int) {
 		_, err = parser.Parse([]string{"--version"}) // ends here
 	}
 	if err != nil {
-		said, hint := explainUsage(err, parser.Model.Node, env.Args)
-		env.Error("%s", said)
+		text, hint := explainUsage(err, parser.Model.Node, env.Args)
+		env.Error("%s", text)
 		if hint != "" {
 			env.Hint("%s", hint)
 		}
-		env.Hint("%s --help shows the usage", usageOf(parser.Model.Node, env.Args))
+		env.Hint("%s --help shows the usage", commandPath(parser.Model.Node, env.Args))
 		if hook && env.Stdin != nil {
-			drain(env.Stdin)
+			drainInput(env.Stdin)
 		}
 		return Usage
 	}
@@ -130,15 +130,15 @@ func Run(env *Env, p Program) (code int) {
 // missingValue returns the flag whose value is missing at the end of a command line. kong
 // would take it for an empty value, which for a filter means everything.
 func missingValue(app *kong.Node, args []string) *kong.Flag {
-	l := &line{node: app, given: map[*kong.Flag]bool{}}
+	l := &typedLine{node: app, given: map[*kong.Flag]bool{}}
 	for _, arg := range args {
 		l.applyWord(arg)
 	}
 	return l.flag
 }
 
-// usageOf returns the program's name, with the subcommand that args begin with if they do.
-func usageOf(app *kong.Node, args []string) string {
+// commandPath returns the program's name, with the subcommand that args begin with if they do.
+func commandPath(app *kong.Node, args []string) string {
 	for _, child := range app.Children {
 		if len(args) > 0 && args[0] == child.Name {
 			return app.Name + " " + child.Name
@@ -170,31 +170,31 @@ func unknownWord(app *kong.Node, args []string) (word string, there []string) {
 }
 
 // explainUsage explains a usage error to a person who does not know kong, with a suggestion.
-func explainUsage(err error, app *kong.Node, args []string) (said, hint string) {
-	said = err.Error()
-	if word, there := unknownWord(app, args); word != "" && strings.HasPrefix(said, "unexpected argument ") {
+func explainUsage(err error, app *kong.Node, args []string) (text, hint string) {
+	text = err.Error()
+	if word, there := unknownWord(app, args); word != "" && strings.HasPrefix(text, "unexpected argument ") {
 		if word == completionCommand {
 			return "completion wants a shell: bash, zsh or fish", ""
 		}
 		return fmt.Sprintf("no command '%s'", word), spelling.Suggest(spelling.FindNear(word, there))
 	}
-	if flag, ok := strings.CutPrefix(said, "unknown flag "); ok {
+	if flag, ok := strings.CutPrefix(text, "unknown flag "); ok {
 		for _, child := range app.Children {
 			if len(args) > 0 && child.Name == args[0] && slices.ContainsFunc(child.Flags, func(f *kong.Flag) bool { return f.Tag.Has("behind") }) {
-				return said, "a flag of the agent stands behind --, as in: " + child.FullPath() + " -- " + flag
+				return text, "a flag of the agent stands behind --, as in: " + child.FullPath() + " -- " + flag
 			}
 		}
 	}
-	if name, ok := strings.CutPrefix(said, "expected \""); ok {
+	if name, ok := strings.CutPrefix(text, "expected \""); ok {
 		name, _, _ = strings.Cut(name, "\"")
 		return name + " is missing", ""
 	}
-	if flag, got, ok := strings.Cut(said, "expected a valid "); ok {
+	if flag, got, ok := strings.Cut(text, "expected a valid "); ok {
 		if _, got, ok = strings.Cut(got, " but got "); ok {
 			return strings.NewReplacer("[<", "<", ">]", ">").Replace(flag) + got + " is not a number", ""
 		}
 	}
-	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(said), ""
+	return strings.NewReplacer(`one of "",`, "one of ", `,"" but`, " but").Replace(text), ""
 }
 
 // newParser returns kong's parser for the program's grammar, with our help and our own exit.
@@ -204,39 +204,39 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 		kong.Description(strings.TrimSpace(p.Summary)),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppDescFormat: true, NoExpandSubcommands: true, WrapUpperBound: 80}),
 		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
-			if p.Idle != nil {
-				hide(ctx.Model.Node, p.Idle(env))
+			if p.UnusedGroups != nil {
+				hideGroups(ctx.Model.Node, p.UnusedGroups(env))
 			}
 			if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 				return err
 			}
-			_, err := io.WriteString(ctx.Stdout, exits(p)+"\nIn a shell: "+p.Name+" completion bash|zsh|fish prints what completes it.\n")
+			_, err := io.WriteString(ctx.Stdout, exitHelp(p)+"\nIn a shell: "+p.Name+" completion bash|zsh|fish prints what completes it.\n")
 			return err
 		}),
 		kong.WithHyphenPrefixedParameters(true),
-		kong.NamedMapper("given", kong.MapperFunc(nonEmpty)),
+		kong.NamedMapper("given", kong.MapperFunc(parseNonEmpty)),
 		kong.Writers(checkedWriter{env}, cleanWriter{env}),
 		// Run recovers from this panic, which ends --help and --version.
-		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Exit(func(code int) { panic(exitPanic(code)) }),
 		kong.Bind(env),
 	)
 }
 
-// hide removes the commands and flags of the groups from the help (see Program.Idle).
-func hide(n *kong.Node, groups []string) {
+// hideGroups removes the commands and flags of the groups from the help (see Program.Idle).
+func hideGroups(n *kong.Node, groups []string) {
 	idle := func(g *kong.Group) bool { return g != nil && slices.Contains(groups, g.Key) }
 	for _, f := range n.Flags {
 		f.Hidden = f.Hidden || idle(f.Group)
 	}
 	for _, child := range n.Children {
-		hide(child, groups)
+		hideGroups(child, groups)
 	}
 	n.Children = slices.DeleteFunc(n.Children, func(n *kong.Node) bool { return idle(n.Group) })
 }
 
-// nonEmpty reads a value with the tag type:"given", which must not be empty: an unset shell
+// parseNonEmpty reads a value with the tag type:"given", which must not be empty: an unset shell
 // variable would change its meaning.
-func nonEmpty(ctx *kong.DecodeContext, target reflect.Value) error {
+func parseNonEmpty(ctx *kong.DecodeContext, target reflect.Value) error {
 	if err := ctx.Scan.PopValueInto("string", target.Addr().Interface()); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func nonEmpty(ctx *kong.DecodeContext, target reflect.Value) error {
 func reportPanic(env *Env, r any) {
 	defer func() { _ = recover() }()
 	stack := debug.Stack()
-	if f, ok := r.(*failed); ok { // in a goroutine
+	if f, ok := r.(*taskPanic); ok { // in a goroutine
 		r, stack = f.value, f.stack
 	}
 	if env.Getenv("GT_TRACE") != "" {
@@ -260,17 +260,17 @@ func reportPanic(env *Env, r any) {
 	env.Hint("this is a bug in %s; GT_TRACE=1 shows where", env.Name)
 }
 
-// drain reads the input of a client, which takes a hook that does not read for failed. It
+// drainInput reads the input of a client, which takes a hook that does not read for failed. It
 // gives up on input that does not end.
-func drain(r io.Reader) {
+func drainInput(r io.Reader) {
 	select {
 	case <-Go(func() { _, _ = io.Copy(io.Discard, r) }).Done():
 	case <-time.After(500 * time.Millisecond):
 	}
 }
 
-// exit unwinds kong, which otherwise would continue parsing after --help.
-type exit int
+// exitPanic unwinds kong, which otherwise would continue parsing after --help.
+type exitPanic int
 
 // Report writes err and returns its exit code.
 func Report(env *Env, err error) int {
@@ -283,8 +283,8 @@ func Report(env *Env, err error) int {
 	return ExitCode(err)
 }
 
-// exits returns the part of the help about exit codes.
-func exits(p Program) string {
+// exitHelp returns the part of the help about exit codes.
+func exitHelp(p Program) string {
 	var b strings.Builder
 	b.WriteString("\nExit status:\n")
 	codes := p.ExitStatus()
@@ -306,7 +306,7 @@ type checkedWriter struct{ env *Env }
 func (c checkedWriter) Write(p []byte) (int, error) {
 	n, err := c.env.Stdout.Write(p)
 	if err != nil {
-		panic(exit(Report(c.env, err)))
+		panic(exitPanic(Report(c.env, err)))
 	}
 	return n, nil
 }

@@ -27,7 +27,7 @@ type ReadErrors struct {
 // ReadErrors counts as all the errors in it.
 func (u *ReadErrors) Add(err error) {
 	switch {
-	case err == nil || atomicfile.Absent(err):
+	case err == nil || atomicfile.IsAbsent(err):
 	case u.first == nil:
 		u.first = err
 	default:
@@ -138,7 +138,7 @@ func SessionsIn(entries []os.DirEntry) (ids []session.ID) {
 
 // UnreadableError returns the error of a file that exists but cannot be read, or nil.
 func UnreadableError(path string, err error) error {
-	if err == nil || atomicfile.Absent(err) {
+	if err == nil || atomicfile.IsAbsent(err) {
 		return nil
 	}
 	return atomicfile.Error("read", path, err)

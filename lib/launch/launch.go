@@ -182,7 +182,7 @@ func (l *Launch) start() error {
 func (l *Launch) undo(err error) error {
 	if l.created {
 		if l.buffer != "" {
-			_ = l.server.Drop(l.buffer) // usually it was taken
+			_ = l.server.DropBuffer(l.buffer) // usually it was taken
 		}
 		err = errors.Join(err, l.server.KillPane(l.pane.ID))
 	}
@@ -691,7 +691,7 @@ func (l *Launch) runBetween() error {
 // of that role. It returns nil if the name can be used, and an error for a session that has
 // something else in it, which it leaves alone.
 func (l *Launch) clearForeignSession(name string, end bool) error {
-	if l.member.Pane.ID != "" || !l.server.HasSession(name) || l.server.LeftOf(name, l.Store.Name(l.ID)) {
+	if l.member.Pane.ID != "" || !l.server.HasSession(name) || l.server.IsLeftover(name, l.Store.Name(l.ID)) {
 		return nil
 	}
 	all, err := l.server.Panes()
@@ -876,7 +876,7 @@ func (l *Launch) releasePane() error {
 	if l.paneStays() {
 		return nil
 	}
-	if err := l.server.RestoreRemainOnExit(l.pane.ID, tmux.Remain{Set: true, Value: "off"}); l.process.Alive() {
+	if err := l.server.RestoreRemainOnExit(l.pane.ID, tmux.RemainSetting{Set: true, Value: "off"}); l.process.IsAlive() {
 		if err != nil {
 			err = fmt.Errorf("cannot start %s: %w", l.Name, err)
 		}
@@ -890,7 +890,7 @@ func (l *Launch) waitPrompted() {
 	if l.run.FirstPrompt == nil {
 		return
 	}
-	for end := time.Now().Add(promptWait); !l.ClientAsks && l.process.Alive(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(promptWait); !l.ClientAsks && l.process.IsAlive(); time.Sleep(50 * time.Millisecond) {
 		pending, asked, failure := respawn.FirstPromptState(l.server, l.pane.ID)
 		switch {
 		case failure != "":
@@ -918,7 +918,7 @@ func (l *Launch) explainFailure(err error) error {
 	if errors.As(err, new(*EndedError)) {
 		// If the whole tmux server has ended, its reason explains more than the agent's last words.
 		if _, gone := l.server.Panes(); errors.Is(gone, tmux.ErrNoServer) {
-			err = cmp.Or(l.server.Ends(), err)
+			err = cmp.Or(l.server.WhyEnds(), err)
 		}
 	}
 	ended := errors.As(err, new(*EndedError))

@@ -68,7 +68,7 @@ func AwaitBegin(server tmux.Server, pane tmux.Pane, within time.Duration) (proce
 	for deadline := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
 		p, err := process.Find(pane.PID)
 		switch {
-		case err == nil && p.Alive():
+		case err == nil && p.IsAlive():
 			goneSince = time.Time{}
 			if at, err := p.Executable(); err == nil && at != self && at != forked {
 				return p, nil
@@ -94,7 +94,7 @@ func AwaitReady(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Pr
 	text := ""
 	for ; ; time.Sleep(20 * time.Millisecond) {
 		switch {
-		case p.Alive():
+		case p.IsAlive():
 			goneSince = time.Time{}
 		case goneSince.IsZero():
 			goneSince = time.Now()
@@ -163,7 +163,7 @@ func fallbackShell(c agent.Client, p process.Proc) string {
 	if len(c.Command) > 0 && process.IsShell(c.Command[0]) {
 		return ""
 	}
-	return process.AtPrompt(p.PID)
+	return process.ShellAtPrompt(p.PID)
 }
 
 // AcceptDialogs accepts the dialogs that a client shows at its start, and returns the options that
@@ -177,7 +177,7 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 	}
 	to := send.Target{Server: server, Pane: pane.ID, Client: c}
 	var takesSince, unknownSince time.Time // since when it shows an input box, or asks something unknown
-	for deadline := time.Now().Add(dialogsLimit); time.Now().Before(deadline) && p.Alive(); time.Sleep(pollInterval) {
+	for deadline := time.Now().Add(dialogsLimit); time.Now().Before(deadline) && p.IsAlive(); time.Sleep(pollInterval) {
 		styled, err := server.CaptureStyled(pane.ID)
 		switch {
 		case errors.Is(err, tmux.ErrNoAnswer): // it is busy
@@ -220,7 +220,7 @@ func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process
 		case err == nil:
 			accepted, quietTime = append(accepted, option.Text), respawn.Undisturbed
 		case !errors.Is(err, send.ErrNoQuestion) && !errors.Is(err, send.ErrNotTaken) && !errors.Is(err, send.ErrChanged) &&
-			!errors.Is(err, tmux.ErrNoAnswer) && p.Alive():
+			!errors.Is(err, tmux.ErrNoAnswer) && p.IsAlive():
 			return accepted, err
 		}
 	}
@@ -245,7 +245,7 @@ func DescribeEnd(server tmux.Server, pane tmux.Pane) string {
 	text := lastScreen(server, pane)
 	// The pane is dead once its terminal is closed. tmux reaps the process a little later.
 	for end := time.Now().Add(reapWait); ; time.Sleep(20 * time.Millisecond) {
-		switch how, err := server.Ended(pane.ID); {
+		switch how, err := server.HowEnded(pane.ID); {
 		case how != "":
 			return how + ": " + lastLine(cmp.Or(lastScreen(server, pane), text))
 		case err != nil || time.Now().After(end):

@@ -94,4 +94,4 @@ func Begin(server tmux.Server, self string, s tmux.NewSession, r respawn.Run) (p
 	return server.New(s)
 }
 
-var remainOn = tmux.Remain{Set: true, Value: "on"}
+var remainOn = tmux.RemainSetting{Set: true, Value: "on"}

@@ -259,7 +259,7 @@ func CheckReachable(m fleet.Member) error {
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot reach %s: %w", m.Name, err), lost.Remedy()+" makes it again")
 	case errors.Is(err, fleet.ErrUnseen):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, err), "ask where that server runs")
-	case !tmux.Installed():
+	case !tmux.IsInstalled():
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoTmux), noTmux)
 	case errors.Is(err, tmux.ErrNoAnswer):
 		return cli.Fail(cli.Busy, fmt.Errorf("cannot tell whether %s runs: %w", m.Name, tmux.ErrNoAnswer), "try again")

@@ -57,10 +57,10 @@ func EndAgent(server tmux.Server, pane tmux.Pane, client agent.Client, root proc
 	tree := treeOf(root)
 	if !kill {
 		// Then a shell would get the keys. An agent below a launcher is suspended while that runs.
-		suspended := slices.ContainsFunc(tree, process.Proc.Suspended)
+		suspended := slices.ContainsFunc(tree, process.Proc.IsSuspended)
 		if !suspended && !quitByCommand(server, pane, client, root) {
 			for range 2 { // the second Ctrl-C confirms the first
-				if err := server.Keys(pane.ID, "C-c"); err != nil || live.AwaitGone([]process.Proc{root}, toInterrupt/2) {
+				if err := server.PressKeys(pane.ID, "C-c"); err != nil || live.AwaitGone([]process.Proc{root}, toInterrupt/2) {
 					break
 				}
 			}

@@ -43,7 +43,7 @@ func (l *Launch) checkAdmitted() error {
 		return nil
 	}
 	inTown := town.Find(l.Env.Getenv, l.Path)
-	if status, err := rig.Parked(inTown, id.Rig); err != nil {
+	if status, err := rig.ParkedStatus(inTown, id.Rig); err != nil {
 		return err
 	} else if status != "" {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: the rig %s is %s", l.Name, id.Rig, status))

@@ -110,14 +110,14 @@ func (h *Holder) String() string {
 // reports whether the agent is gone.
 func Terminate(p process.Proc, grace time.Duration) bool {
 	if !p.IsSet() || p.Signal(syscall.SIGTERM) != nil {
-		return !p.Alive()
+		return !p.IsAlive()
 	}
 	return AwaitGone([]process.Proc{p}, grace)
 }
 
 // ProcessTree returns a process and all that run below it, and nil if it is gone.
 func ProcessTree(root process.Proc) []process.Proc {
-	if !root.Alive() {
+	if !root.IsAlive() {
 		return nil
 	}
 	var all []process.Proc
@@ -132,16 +132,16 @@ func ProcessTree(root process.Proc) []process.Proc {
 // PaneTree returns the process of a pane and all that run below it or have its terminal: also
 // those that it started with nohup or in the background, whose parents have ended.
 func PaneTree(root process.Proc) []process.Proc {
-	if !root.Alive() {
+	if !root.IsAlive() {
 		return nil
 	}
-	return append(ProcessTree(root), process.OnTerminal(root.PID)...)
+	return append(ProcessTree(root), process.SharingTerminal(root.PID)...)
 }
 
 // SignalAll sends a signal to those of the processes that run, but never to this one.
 func SignalAll(all []process.Proc, sig syscall.Signal) {
 	for _, p := range all {
-		if p.PID != os.Getpid() && p.Alive() {
+		if p.PID != os.Getpid() && p.IsAlive() {
 			_ = p.Signal(sig) // it may have ended meanwhile
 		}
 	}
@@ -157,7 +157,7 @@ func KillAll(all []process.Proc) {
 // none does. It does not wait for this process itself.
 func AwaitGone(all []process.Proc, within time.Duration) bool {
 	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
-		alive := slices.ContainsFunc(all, func(p process.Proc) bool { return p.PID != os.Getpid() && p.Alive() })
+		alive := slices.ContainsFunc(all, func(p process.Proc) bool { return p.PID != os.Getpid() && p.IsAlive() })
 		if !alive || time.Now().After(deadline) {
 			return !alive
 		}

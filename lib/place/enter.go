@@ -85,7 +85,7 @@ func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	}
 	is := o.Folder
 	o.Close()
-	real, link, err := s.resolve(path)
+	real, link, err := s.resolveLinks(path)
 	switch {
 	case link != "":
 		return nil, &ExchangedError{Path: path, Link: link, Was: was, Is: is}
@@ -109,9 +109,9 @@ func (s State) Enter(path string, was Folder, remade bool) (*Opened, error) {
 	return &Opened{is, f}, nil
 }
 
-// resolve follows the links in a path. link is the first one that an agent could have made, or "":
+// resolveLinks follows the links in a path. link is the first one that an agent could have made, or "":
 // one in a project, a town or a session's home, in the place of such a folder, or of another user.
-func (s State) resolve(path string) (real, link string, err error) {
+func (s State) resolveLinks(path string) (real, link string, err error) {
 	real = "/"
 	rest, project := strings.Split(filepath.Clean(path), "/")[1:], false
 	for links := 0; len(rest) > 0; {
@@ -121,7 +121,7 @@ func (s State) resolve(path string) (real, link string, err error) {
 		if err != nil {
 			return "", "", err
 		}
-		project = project || s.project(real)
+		project = project || s.isProject(real)
 		if info.Mode()&fs.ModeSymlink == 0 {
 			real = at
 			continue
@@ -129,7 +129,7 @@ func (s State) resolve(path string) (real, link string, err error) {
 		if links++; links > 40 {
 			return "", "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 		}
-		known, err := readFolder(s.Path("homes", key(at)))
+		known, err := readFolder(s.Path("homes", entryName(at)))
 		there, lerr := Identify(at)
 		uid := atomicfile.Owner(info)
 		switch {
@@ -150,13 +150,13 @@ func (s State) resolve(path string) (real, link string, err error) {
 	return real, "", nil
 }
 
-// project reports whether agents write in a folder: a repository's top, a town or a
+// isProject reports whether agents write in a folder: a repository's top, a town or a
 // session's home. A folder that contains the state is no project.
-func (s State) project(dir string) bool {
+func (s State) isProject(dir string) bool {
 	if s.IsInside(dir) {
 		return false
 	}
-	for _, path := range []string{filepath.Join(dir, ".git"), s.Path("homes", key(dir)), s.Path("towns", key(dir))} {
+	for _, path := range []string{filepath.Join(dir, ".git"), s.Path("homes", entryName(dir)), s.Path("towns", entryName(dir))} {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return true
 		}

@@ -45,28 +45,28 @@ func (f Folder) SameFolder(g Folder) bool {
 	return f.BirthTime != 0 || f.Device == g.Device
 }
 
-// volume is how a file system identifies its folders.
-type volume int
+// volumeKind is how a file system identifies its folders.
+type volumeKind int
 
 const (
-	lasting  volume = iota // by inode and birth time, for ever
-	overlaid               // a container's: the first write copies a folder of the image, and only its inode stays
-	numbered               // as it is mounted: in user space, of a network, FAT
-	untold                 // the system did not say
+	stableVolume   volumeKind = iota // by inode and birth time, for ever
+	overlayVolume                    // a container's: the first write copies a folder of the image, and only its inode stays
+	unstableVolume                   // as it is mounted: in user space, of a network, FAT
+	unknownVolume                    // the system did not say
 )
 
 // isUnchanged reports whether the recorded folder f is the one that is there now.
 func (f Folder) isUnchanged(here Folder) bool {
-	return f.SameFolder(here) || f.isOn(here, volumeOf(here.Path))
+	return f.SameFolder(here) || f.isUnchangedOn(here, volumeOf(here.Path))
 }
 
-// isOn reports whether here, on such a volume, is the same folder. Some volumes give a folder
+// isUnchangedOn reports whether here, on such a volume, is the same folder. Some volumes give a folder
 // another inode number at each mount; without birth times only the path is left.
-func (f Folder) isOn(here Folder, on volume) bool {
-	switch on {
-	case overlaid:
+func (f Folder) isUnchangedOn(here Folder, kind volumeKind) bool {
+	switch kind {
+	case overlayVolume:
 		return f.Inode == here.Inode
-	case numbered:
+	case unstableVolume:
 		return f.BirthTime == here.BirthTime && (f.BirthTime != 0 || f.Path == here.Path)
 	}
 	return false
@@ -78,7 +78,7 @@ func (f Folder) isOn(here Folder, on volume) bool {
 // "" if the file system does not tell, or if the boot's id may be a container's.
 func (s State) Disk() string {
 	f, err := identify(string(s))
-	if err != nil || f.BirthTime == 0 || volumeOf(string(s)) != lasting || !process.IsKernelBoot() {
+	if err != nil || f.BirthTime == 0 || volumeOf(string(s)) != stableVolume || !process.IsKernelBoot() {
 		return ""
 	}
 	return fmt.Sprintf("%x-%x", f.Inode, f.BirthTime)
@@ -118,33 +118,33 @@ func readFolder(dir string) (Folder, error) {
 	return f, nil
 }
 
-// Kept is the place of a home in the state.
-type Kept struct {
+// HomeEntry is the place of a home in the state.
+type HomeEntry struct {
 	At string // the folder
 
-	moved  bool // its record has an earlier path
-	anyone bool // it belongs to whatever folder has the path
+	hasMoved bool // its record has an earlier path
+	byPath   bool // it belongs to whatever folder has the path
 
-	address string
-	known   bool
+	address   string
+	hasRecord bool
 }
 
 // Address returns the recorded address of a home that has not moved, and whether there is a record.
-func (k Kept) Address() (address string, known bool) {
-	if k.moved {
+func (k HomeEntry) Address() (address string, known bool) {
+	if k.hasMoved {
 		return "", false
 	}
-	return k.address, k.known
+	return k.address, k.hasRecord
 }
 
-// KeptAt returns the place at with its record.
-func (s State) KeptAt(at string) Kept {
+// HomeEntryAt returns the place at with its record.
+func (s State) HomeEntryAt(at string) HomeEntry {
 	f, err := readFolder(at)
-	return Kept{At: at, address: f.Address, known: err == nil}
+	return HomeEntry{At: at, address: f.Address, hasRecord: err == nil}
 }
 
-// Recorded returns the recorded folder of a home, or zero.
-func (s State) Recorded(k Kept) Folder {
+// RecordedFolder returns the recorded folder of a home, or zero.
+func (s State) RecordedFolder(k HomeEntry) Folder {
 	if f, err := readFolder(k.At); err == nil {
 		return f
 	}
@@ -156,8 +156,8 @@ func (s State) Addresses(path string, names []string) map[string]bool {
 	entries, _ := atomicfile.ReadDir(s.Path("homes")) // unreadable ones use no name
 	var begins []string
 	for _, base := range names {
-		readable := key(filepath.Join("/", base))
-		begins = append(begins, readable[:len(readable)-hashed])
+		readable := entryName(filepath.Join("/", base))
+		begins = append(begins, readable[:len(readable)-hashLength])
 	}
 	all := map[string]bool{}
 	for _, e := range entries {
@@ -176,70 +176,70 @@ func (s State) Addresses(path string, names []string) map[string]bool {
 // not exist. Two folders that had the same path have separate places. If anyone is set they
 // share one: a town's role folder belongs to the role, however often it is made anew. A
 // folder that moves keeps its place.
-func (s State) Home(dir string, anyone bool) Kept {
+func (s State) Home(dir string, anyone bool) HomeEntry {
 	here, err := identifyReal(dir)
-	at := s.Path("homes", key(here.Path))
+	at := s.Path("homes", entryName(here.Path))
 	if anyone || err != nil { // it was just removed or cannot be read
-		return Kept{At: at, anyone: anyone}
+		return HomeEntry{At: at, byPath: anyone}
 	}
 	known, err := readFolder(at)
 	switch {
 	case err == nil && known.isUnchanged(here):
-		return known.kept(at, here)
+		return known.homeEntry(at, here)
 	case err == nil:
 		at = fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.BirthTime))
 		if known, err = readFolder(at); err == nil {
-			return known.kept(at, here)
+			return known.homeEntry(at, here)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if old, ok := s.former(here); ok {
+		if old, ok := s.movedHome(here); ok {
 			return old
 		}
 	}
-	return Kept{At: at}
+	return HomeEntry{At: at}
 }
 
-func (known Folder) kept(at string, here Folder) Kept {
-	return Kept{At: at, moved: known.Path != here.Path, address: known.Address, known: true}
+func (known Folder) homeEntry(at string, here Folder) HomeEntry {
+	return HomeEntry{At: at, hasMoved: known.Path != here.Path, address: known.Address, hasRecord: true}
 }
 
 // A moved folder is found by its identity: a link in the state, folders/<inode>-<born>,
 // leads to its place. Without birth times there is no such link.
 
-// byWhat returns the path of a folder's link.
-func (s State) byWhat(f Folder) string {
+// folderLink returns the path of a folder's link.
+func (s State) folderLink(f Folder) string {
 	return s.Path("folders", fmt.Sprintf("%x-%x", f.Inode, f.BirthTime))
 }
 
-// former returns the place of a folder that was moved here, or whose path is written with other
+// movedHome returns the place of a folder that was moved here, or whose path is written with other
 // capitals now. ok is false if there is none, or if the old path still leads to the same folder.
-func (s State) former(here Folder) (k Kept, ok bool) {
+func (s State) movedHome(here Folder) (k HomeEntry, ok bool) {
 	if here.BirthTime == 0 {
-		return Kept{}, false
+		return HomeEntry{}, false
 	}
-	to, err := os.Readlink(s.byWhat(here))
+	to, err := os.Readlink(s.folderLink(here))
 	if err != nil {
-		return Kept{}, false
+		return HomeEntry{}, false
 	}
 	at := s.Path("homes", filepath.Base(to))
 	known, err := readFolder(at)
 	if err != nil || !known.SameFolder(here) {
-		return Kept{}, false
+		return HomeEntry{}, false
 	}
 	if strings.EqualFold(known.Path, here.Path) { // the file system does not tell them apart
-		return Kept{At: at, address: known.Address, known: true}, true
+		return HomeEntry{At: at, address: known.Address, hasRecord: true}, true
 	}
 	if there, err := identifyReal(known.Path); err == nil && there.SameFolder(here) {
-		return Kept{}, false
+		return HomeEntry{}, false
 	}
-	return Kept{At: at, moved: true}, true
+	return HomeEntry{At: at, hasMoved: true}, true
 }
 
 // MakeHome makes the folder from Home and records its home, again if the home has moved.
-func (s State) MakeHome(k Kept, dir, address string) error {
+func (s State) MakeHome(k HomeEntry, dir, address string) error {
 	at := k.At
-	if _, err := os.Lstat(filepath.Join(at, folderRecord)); err == nil && !k.moved {
+	if _, err := os.Lstat(filepath.Join(at, folderRecord)); err == nil && !k.hasMoved {
 		return atomicfile.EnsurePrivateDir(at)
 	}
 	if err := s.Prepare(at); err != nil {
@@ -255,11 +255,11 @@ func (s State) MakeHome(k Kept, dir, address string) error {
 		return err
 	}
 	data = append(data, '\n')
-	if k.moved {
+	if k.hasMoved {
 		return atomicfile.Write(filepath.Join(at, folderRecord), data, atomicfile.Unsynced)
 	}
-	if !k.anyone && f.BirthTime != 0 { // former reads the link
-		if err := s.linkHome(s.byWhat(f), at); err != nil {
+	if !k.byPath && f.BirthTime != 0 { // former reads the link
+		if err := s.linkHome(s.folderLink(f), at); err != nil {
 			return err
 		}
 	}
@@ -302,8 +302,8 @@ func (s State) Homes() (map[string]Folder, error) {
 // A session's first hook fixes its home, because the agent and its programs can change the working
 // directory that later hooks see. A link in the state, sessions/<id>, leads to the home's place.
 
-// Fix records at as the place of the session's home, unless there is one. The id is valid.
-func (s State) Fix(id, at string) error {
+// FixHome records at as the place of the session's home, unless there is one. The id is valid.
+func (s State) FixHome(id, at string) error {
 	link := s.Path("sessions", id)
 	if _, err := os.Readlink(link); err == nil {
 		return nil
@@ -311,27 +311,27 @@ func (s State) Fix(id, at string) error {
 	return s.linkHome(link, at)
 }
 
-// Fixed returns the place and the path of the session's recorded home, or "".
-func (s State) Fixed(id string) (at, dir string, err error) {
-	k, dir, err := s.FixedKept(id)
+// FixedHome returns the place and the path of the session's recorded home, or "".
+func (s State) FixedHome(id string) (at, dir string, err error) {
+	k, dir, err := s.FixedEntry(id)
 	return k.At, dir, err
 }
 
-// FixedKept returns the record of a session's home, and the home's path; "" without one.
-func (s State) FixedKept(id string) (k Kept, dir string, err error) {
-	at, err := s.FixedAt(id)
+// FixedEntry returns the record of a session's home, and the home's path; "" without one.
+func (s State) FixedEntry(id string) (k HomeEntry, dir string, err error) {
+	at, err := s.FixedPlace(id)
 	if at == "" {
-		return Kept{}, "", err
+		return HomeEntry{}, "", err
 	}
 	f, err := atomicfile.IfExists(readFolder(at))
 	if err != nil || f.Path == "" {
-		return Kept{}, "", err
+		return HomeEntry{}, "", err
 	}
-	return Kept{At: at, address: f.Address, known: true}, f.Path, nil
+	return HomeEntry{At: at, address: f.Address, hasRecord: true}, f.Path, nil
 }
 
-// FixedAt returns the place of a session's home without reading its record, or "".
-func (s State) FixedAt(id string) (string, error) {
+// FixedPlace returns the place of a session's home without reading its record, or "".
+func (s State) FixedPlace(id string) (string, error) {
 	link := s.Path("sessions", id)
 	target, err := os.Readlink(link)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -342,4 +342,4 @@ func (s State) FixedAt(id string) (string, error) {
 	return s.Path("homes", filepath.Base(target)), nil
 }
 
-func (s State) Unfix(id string) { os.Remove(s.Path("sessions", id)) }
+func (s State) UnfixHome(id string) { os.Remove(s.Path("sessions", id)) }

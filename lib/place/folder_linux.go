@@ -86,19 +86,19 @@ func statx(at int, path string, flags int) (Folder, error) {
 
 // volumeOf returns how the file system at a path identifies its folders. There are too many
 // in user space and of hypervisors to list, so it knows those of local disks and of memory.
-func volumeOf(path string) volume {
+func volumeOf(path string) volumeKind {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
-		return untold
+		return unknownVolume
 	}
 	const zfs, bcachefs = 0x2fc12fc1, 0xca451a4e
 	switch uint32(st.Type) {
 	case unix.OVERLAYFS_SUPER_MAGIC:
-		return overlaid
+		return overlayVolume
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, zfs, bcachefs:
-		return lasting
+		return stableVolume
 	}
-	return numbered
+	return unstableVolume
 }
 
 // changeTime returns a file's ctime, which no program can set.

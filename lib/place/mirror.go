@@ -10,17 +10,17 @@ import (
 // read and write. gt's own copies in the state count; a mirror's content is a claim. The
 // zero Mirror is empty and ignores writes.
 type Mirror struct {
-	home string
-	only map[string]bool // names that git does not show; nil for all
-	read bool            // git was not asked yet, so nothing is written
+	home      string
+	onlyNames map[string]bool // names that git does not show; nil for all
+	readOnly  bool            // git was not asked yet, so nothing is written
 }
 
 // MirrorOf returns the mirror in the home at dir. only names its files; nil for all.
-func MirrorOf(dir string, only map[string]bool) Mirror { return Mirror{home: dir, only: only} }
+func MirrorOf(dir string, only map[string]bool) Mirror { return Mirror{home: dir, onlyNames: only} }
 
 // MirrorUnknown returns the mirror in the home at dir before git was asked. Its files can
 // be read and removed, but not written.
-func MirrorUnknown(dir string) Mirror { return Mirror{home: dir, read: true} }
+func MirrorUnknown(dir string) Mirror { return Mirror{home: dir, readOnly: true} }
 
 // Runtime is the folder of S1's files in a home. Only Checkpoint is beside it.
 const (
@@ -38,22 +38,24 @@ func MirrorPath(name string) string {
 	return filepath.Join(Runtime, name)
 }
 
-func (m Mirror) folder(name string) Shared {
+func (m Mirror) folder(name string) SharedFolder {
 	if name == Checkpoint {
-		return Shared{m.home, nil}
+		return SharedFolder{m.home, nil}
 	}
-	return Shared{m.home, []string{Runtime}}
+	return SharedFolder{m.home, []string{Runtime}}
 }
 
 // Path returns a file's path, for messages only.
 func (m Mirror) Path(name string) string { return m.folder(name).Path(name) }
 
 // hasFile reports whether the mirror has a file. What git tracks or shows is the repository's.
-func (m Mirror) hasFile(name string) bool { return m.home != "" && (m.only == nil || m.only[name]) }
+func (m Mirror) hasFile(name string) bool {
+	return m.home != "" && (m.onlyNames == nil || m.onlyNames[name])
+}
 
 // Write replaces a file atomically. It ignores files that the mirror does not have.
 func (m Mirror) Write(name string, data []byte) error {
-	if m.read || !m.hasFile(name) {
+	if m.readOnly || !m.hasFile(name) {
 		return nil
 	}
 	return m.folder(name).Write(name, data)

@@ -81,7 +81,7 @@ func TestForeignLink(t *testing.T) {
 	}
 	testenv.NoError(t, os.Lchown(link, 12345, 12345))
 	for _, e := range []string{"HOME=" + filepath.Join(root, "home"), "XDG_STATE_HOME=" + over} {
-		if s := StateOf(testenv.Getenv(e)); s != Foreign || s.Check() == nil || s.IsInside("/") {
+		if s := StateOf(testenv.Getenv(e)); s != ForeignState || s.Check() == nil || s.IsInside("/") {
 			t.Errorf("another user's, %s: %s", e, s)
 		}
 	}
@@ -93,8 +93,8 @@ func FuzzKey(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		k := key(path)
-		if k == "" || len(k) > 255 || strings.ContainsAny(k, "/\x00\n") || k[0] == '.' || k[0] == '-' || k != key(path) {
+		k := entryName(path)
+		if k == "" || len(k) > 255 || strings.ContainsAny(k, "/\x00\n") || k[0] == '.' || k[0] == '-' || k != entryName(path) {
 			t.Fatalf("%q: %q", path, k)
 		}
 	})
@@ -147,21 +147,21 @@ func TestFixed(t *testing.T) {
 	for _, dir := range []string{a, b} {
 		testenv.NoError(t, s.MakeHome(s.Home(dir, false), dir, ""))
 	}
-	if at, _, _ := s.Fixed("s1"); at != "" {
+	if at, _, _ := s.FixedHome("s1"); at != "" {
 		t.Error(at)
 	}
-	testenv.NoError(t, s.Fix("s1", s.Home(a, false).At))
-	testenv.NoError(t, s.Fix("s1", s.Home(b, false).At)) // its first hook's counts
-	if at, dir, _ := s.Fixed("s1"); at != s.Home(a, false).At || dir != Real(a) {
+	testenv.NoError(t, s.FixHome("s1", s.Home(a, false).At))
+	testenv.NoError(t, s.FixHome("s1", s.Home(b, false).At)) // its first hook's counts
+	if at, dir, _ := s.FixedHome("s1"); at != s.Home(a, false).At || dir != Real(a) {
 		t.Error(at, dir)
 	}
-	s.Unfix("s1")
-	if at, _, _ := s.Fixed("s1"); at != "" {
+	s.UnfixHome("s1")
+	if at, _, _ := s.FixedHome("s1"); at != "" {
 		t.Error(at)
 	}
 	// A link leads to a home of this state, whatever it says.
 	testenv.NoError(t, os.Symlink("/etc", s.Path("sessions", "s2")))
-	if at, _, _ := s.Fixed("s2"); at != "" {
+	if at, _, _ := s.FixedHome("s2"); at != "" {
 		t.Error(at)
 	}
 }
@@ -170,7 +170,7 @@ func TestTrust(t *testing.T) {
 	s, root := State(filepath.Join(t.TempDir(), "state")), t.TempDir()
 	write(t, filepath.Join(root, "town.toml"), "a = 1\n")
 	write(t, filepath.Join(root, "roles", "witness.md"), "Watch.\n")
-	if _, err := s.Trusted(root); !errors.Is(err, ErrUntrusted) {
+	if _, err := s.TrustOf(root); !errors.Is(err, ErrUntrusted) {
 		t.Error(err)
 	}
 	w, err := Survey(root)
@@ -178,8 +178,8 @@ func TestTrust(t *testing.T) {
 	if len(w.Files) != 2 {
 		t.Error(w.Files)
 	}
-	testenv.NoError(t, s.Trust(w))
-	got, err := s.Trusted(root)
+	testenv.NoError(t, s.RecordTrust(w))
+	got, err := s.TrustOf(root)
 	testenv.NoError(t, err)
 	read := func(name string, want error) {
 		t.Helper()
@@ -208,7 +208,7 @@ func TestTrust(t *testing.T) {
 		t.Error("a linked folder was followed")
 	}
 	testenv.NoError(t, s.Untrust(root))
-	if _, err := s.Trusted(root); !errors.Is(err, ErrUntrusted) {
+	if _, err := s.TrustOf(root); !errors.Is(err, ErrUntrusted) {
 		t.Error(err)
 	}
 	if err := s.Untrust(root); !errors.Is(err, ErrUntrusted) {
@@ -413,20 +413,20 @@ func TestFolderOnVolumes(t *testing.T) {
 	old := Folder{Path: "/p", Device: 1, Inode: 2}
 	for name, c := range map[string]struct {
 		was, here Folder
-		on        volume
+		on        volumeKind
 		same      bool
 	}{
-		"another inode":                    {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 3}, lasting, false},
-		"another inode in user space":      {was, Folder{Path: "/p", Device: 4, Inode: 9, BirthTime: 3}, numbered, true},
-		"another birth in user space":      {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 4}, numbered, false},
-		"no births in user space":          {old, Folder{Path: "/p", Device: 4, Inode: 9}, numbered, true},
-		"no births, another path":          {old, Folder{Path: "/q", Device: 4, Inode: 9}, numbered, false},
-		"no births on a disk":              {old, Folder{Path: "/p", Device: 1, Inode: 9}, lasting, false},
-		"a container's copied folder":      {was, Folder{Path: "/p", Device: 4, Inode: 2, BirthTime: 9}, overlaid, true},
-		"a container's other folder":       {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 3}, overlaid, false},
-		"a copied folder, but of no image": {was, Folder{Path: "/p", Device: 1, Inode: 2, BirthTime: 9}, lasting, false},
+		"another inode":                    {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 3}, stableVolume, false},
+		"another inode in user space":      {was, Folder{Path: "/p", Device: 4, Inode: 9, BirthTime: 3}, unstableVolume, true},
+		"another birth in user space":      {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 4}, unstableVolume, false},
+		"no births in user space":          {old, Folder{Path: "/p", Device: 4, Inode: 9}, unstableVolume, true},
+		"no births, another path":          {old, Folder{Path: "/q", Device: 4, Inode: 9}, unstableVolume, false},
+		"no births on a disk":              {old, Folder{Path: "/p", Device: 1, Inode: 9}, stableVolume, false},
+		"a container's copied folder":      {was, Folder{Path: "/p", Device: 4, Inode: 2, BirthTime: 9}, overlayVolume, true},
+		"a container's other folder":       {was, Folder{Path: "/p", Device: 1, Inode: 9, BirthTime: 3}, overlayVolume, false},
+		"a copied folder, but of no image": {was, Folder{Path: "/p", Device: 1, Inode: 2, BirthTime: 9}, stableVolume, false},
 	} {
-		if same := c.was.isOn(c.here, c.on); same != c.same {
+		if same := c.was.isUnchangedOn(c.here, c.on); same != c.same {
 			t.Errorf("%s: %v", name, same)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func Top(dir, limit string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			if !Counts(info, dir) && !IsSafe(at) {
+			if !HasTrustedOwner(info, dir) && !IsSafe(at) {
 				return dir
 			}
 			return at
@@ -31,10 +31,10 @@ func Top(dir, limit string) string {
 	}
 }
 
-// Counts reports whether a file in or above dir belongs to this user or root, as git
+// HasTrustedOwner reports whether a file in or above dir belongs to this user or root, as git
 // requires of a repository. For root, the user who called sudo and dir's owner count too:
 // in a container, a mounted project belongs to another user.
-func Counts(info fs.FileInfo, dir string) bool {
+func HasTrustedOwner(info fs.FileInfo, dir string) bool {
 	uid := atomicfile.Owner(info)
 	switch {
 	case uid == os.Geteuid() || uid == 0:

@@ -17,13 +17,13 @@ const MaxRequest = 64 << 10
 // agent's hooks to act for it: <home>/.runtime/requests/<session id>. Any program in the
 // sandbox can write it, so it is a claim.
 type Request struct {
-	dir Shared
+	dir SharedFolder
 	id  string
 }
 
 // RequestOf returns a session's request in its home. The caller has validated the id.
 func RequestOf(home, id string) Request {
-	return Request{Shared{home, []string{Runtime, "requests"}}, id}
+	return Request{SharedFolder{home, []string{Runtime, "requests"}}, id}
 }
 
 func (r Request) Path() string { return r.dir.Path(r.id) }
@@ -33,7 +33,7 @@ func (r Request) Write(data []byte) error {
 	if len(data) > MaxRequest {
 		return atomicfile.Error("write", r.Path(), atomicfile.ErrTooLarge)
 	}
-	dir, _, err := r.dir.walk(mkdir)
+	dir, _, err := r.dir.openPath(mkdir)
 	if err != nil {
 		return atomicfile.Error("write", r.Path(), err)
 	}
@@ -48,7 +48,7 @@ func (r Request) Write(data []byte) error {
 
 // Read returns the request and its ctime, which its writer cannot forge, or fs.ErrNotExist.
 func (r Request) Read() (data []byte, changed time.Time, err error) {
-	return r.dir.read(r.id, MaxRequest)
+	return r.dir.readWithTime(r.id, MaxRequest)
 }
 
 // Exists reports whether there may be a request. It is one system call, for hooks that run

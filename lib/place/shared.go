@@ -12,41 +12,41 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Shared is a folder inside a project or town that others can write to, so its content is a
+// SharedFolder is a folder inside a project or town that others can write to, so its content is a
 // claim. It is reached from the opened outer folder without following links. The zero
 // value is empty and ignores writes.
-type Shared struct {
-	project string
-	way     []string // folders from the project to it
+type SharedFolder struct {
+	project    string
+	subfolders []string // folders from the project to it
 }
 
 // SharedIn returns the folder that is reached from top by these names.
-func SharedIn(top string, names ...string) Shared { return Shared{top, names} }
+func SharedIn(top string, names ...string) SharedFolder { return SharedFolder{top, names} }
 
 // Path returns a file's path, for messages only.
-func (s Shared) Path(name string) string {
-	return filepath.Join(append(append([]string{s.project}, s.way...), name)...)
+func (s SharedFolder) Path(name string) string {
+	return filepath.Join(append(append([]string{s.project}, s.subfolders...), name)...)
 }
 
 // Open opens the folder, or returns fs.ErrNotExist.
-func (s Shared) Open() (*os.Root, error) {
-	dir, _, err := s.walk(nil)
+func (s SharedFolder) Open() (*os.Root, error) {
+	dir, _, err := s.openPath(nil)
 	return dir, atomicfile.Error("use", s.Path(""), err)
 }
 
 // Make opens the folder after creating missing parts, with mode 0700 and synced. An error
 // names the folder in the way.
-func (s Shared) Make() (*os.Root, error) {
-	dir, at, err := s.walk(atomicfile.MkdirIn)
+func (s SharedFolder) Make() (*os.Root, error) {
+	dir, at, err := s.openPath(atomicfile.MkdirIn)
 	return dir, atomicfile.Error("use", at, err)
 }
 
 // MakeOurs opens a folder beside a log, and creates it if necessary. It refuses another user's
 // folder, and creates none inside such a folder.
-func (s Shared) MakeOurs() (*os.Root, error) {
+func (s SharedFolder) MakeOurs() (*os.Root, error) {
 	path := s.Path("")
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := atomicfile.MayMake(path); err != nil {
+		if err := atomicfile.CheckMayMake(path); err != nil {
 			return nil, atomicfile.Error("create", path, err)
 		}
 	}
@@ -68,15 +68,15 @@ func (s Shared) MakeOurs() (*os.Root, error) {
 // mkdir is atomicfile.MkdirIn without waiting for the disk.
 func mkdir(above *os.Root, name string) error { return above.Mkdir(name, 0o700) }
 
-// walk opens one folder after the other, and creates missing ones unless create is nil. at is the
+// openPath opens one folder after the other, and creates missing ones unless create is nil. at is the
 // last path that it tried.
-func (s Shared) walk(create func(above *os.Root, name string) error) (dir *os.Root, at string, err error) {
+func (s SharedFolder) openPath(create func(above *os.Root, name string) error) (dir *os.Root, at string, err error) {
 	if s.project == "" {
 		return nil, "", fs.ErrNotExist
 	}
 	at = s.project
 	dir, err = atomicfile.OpenFolder(s.project)
-	for _, name := range s.way {
+	for _, name := range s.subfolders {
 		if err != nil {
 			break
 		}
@@ -117,11 +117,11 @@ func openDir(above *os.Root, name string) (*os.Root, error) {
 }
 
 // Write writes a file of the folder, which it makes. Outside a project it does nothing.
-func (s Shared) Write(name string, data []byte) error {
+func (s SharedFolder) Write(name string, data []byte) error {
 	if s.project == "" {
 		return nil
 	}
-	dir, _, err := s.walk(mkdir)
+	dir, _, err := s.openPath(mkdir)
 	if err == nil {
 		defer dir.Close()
 		err = atomicfile.WriteIn(dir, name, data)
@@ -131,20 +131,20 @@ func (s Shared) Write(name string, data []byte) error {
 
 // Read returns at most limit bytes of a file, or fs.ErrNotExist. It reads only regular
 // files of this user or root with a single hard link.
-func (s Shared) Read(name string, limit int64) ([]byte, error) {
-	data, _, err := s.read(name, limit)
+func (s SharedFolder) Read(name string, limit int64) ([]byte, error) {
+	data, _, err := s.readWithTime(name, limit)
 	return data, err
 }
 
 // OpenFile opens a file that Read would read, of any size.
-func (s Shared) OpenFile(name string) (*os.File, error) {
-	f, _, err := s.openOwn(name)
+func (s SharedFolder) OpenFile(name string) (*os.File, error) {
+	f, _, err := s.openOwnFile(name)
 	return f, err
 }
 
-// read reads a file, and returns its ctime as well, which its writer cannot forge.
-func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, err error) {
-	f, info, err := s.openOwn(name)
+// readWithTime reads a file, and returns its ctime as well, which its writer cannot forge.
+func (s SharedFolder) readWithTime(name string, limit int64) (data []byte, changed time.Time, err error) {
+	f, info, err := s.openOwnFile(name)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -159,8 +159,8 @@ func (s Shared) read(name string, limit int64) (data []byte, changed time.Time, 
 const maxNames = 4096
 
 // Names returns up to 4096 names in the folder, which anybody can fill; none if there is none.
-func (s Shared) Names() (names []string, err error) {
-	dir, _, err := s.walk(nil)
+func (s SharedFolder) Names() (names []string, err error) {
+	dir, _, err := s.openPath(nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -180,8 +180,8 @@ func (s Shared) Names() (names []string, err error) {
 }
 
 // Remove removes a file if it exists.
-func (s Shared) Remove(name string) error {
-	dir, _, err := s.walk(nil)
+func (s SharedFolder) Remove(name string) error {
+	dir, _, err := s.openPath(nil)
 	if err == nil {
 		defer dir.Close()
 		err = dir.Remove(name)
@@ -193,8 +193,8 @@ func (s Shared) Remove(name string) error {
 }
 
 // Sweep removes temporary files of killed writers of these names that are older than an hour.
-func (s Shared) Sweep(names []string, now time.Time) {
-	dir, _, err := s.walk(nil)
+func (s SharedFolder) Sweep(names []string, now time.Time) {
+	dir, _, err := s.openPath(nil)
 	if err != nil {
 		return
 	}
@@ -202,9 +202,9 @@ func (s Shared) Sweep(names []string, now time.Time) {
 	atomicfile.SweepIn(dir, names, now)
 }
 
-// openOwn opens a file of this user, and returns what the open file is.
-func (s Shared) openOwn(name string) (f *os.File, info os.FileInfo, err error) {
-	dir, _, err := s.walk(nil)
+// openOwnFile opens a file of this user, and returns what the open file is.
+func (s SharedFolder) openOwnFile(name string) (f *os.File, info os.FileInfo, err error) {
+	dir, _, err := s.openPath(nil)
 	if err == nil {
 		defer dir.Close()
 		f, err = atomicfile.OpenIn(dir, name)
@@ -218,7 +218,7 @@ func (s Shared) openOwn(name string) (f *os.File, info os.FileInfo, err error) {
 		case others != nil:
 			err = others
 		case !ok || st.Nlink != 1: // mutant never: ./lib/state/request TestTakeRefuses
-			err = atomicfile.ErrNames
+			err = atomicfile.ErrHardLink
 		}
 	}
 	if err != nil {

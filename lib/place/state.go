@@ -37,8 +37,8 @@ type State string
 // MissingState stands for a missing state folder. Nothing can be read or written there.
 const MissingState State = "/proc/self/nowhere/gt"
 
-// Foreign stands for a state folder behind another user's link. Nothing is read or written there.
-const Foreign State = "/dev/null/foreign"
+// ForeignState stands for a state folder behind another user's link. Nothing is read or written there.
+const ForeignState State = "/dev/null/foreign"
 
 // StateOf returns the person's state folder: $XDG_STATE_HOME/gt or ~/.local/state/gt.
 // Without HOME it uses the home of the passwd entry, never a folder that others can write
@@ -60,7 +60,7 @@ func StateOf(getenv func(string) string) State {
 	case linkless(state): // filepath.Join has cleaned it
 		return State(state)
 	case foreignLink(state):
-		return Foreign
+		return ForeignState
 	}
 	return State(Real(state))
 }
@@ -168,7 +168,7 @@ func Join(dir string, elem ...string) string {
 	return string(path)
 }
 
-var errNone = errors.New("HOME is not set, and the passwd entry has no home folder")
+var errNoHome = errors.New("HOME is not set, and the passwd entry has no home folder")
 
 var errForeign = errors.New("another user's symbolic link is on the way to gt's state folder")
 
@@ -206,15 +206,15 @@ func (s State) explainOwner(err error) error {
 // root and not be writable by others, or not exist.
 func (s State) Check() error {
 	if s == MissingState || s == "" {
-		return fmt.Errorf("nothing is kept: %w", errNone)
+		return fmt.Errorf("nothing is kept: %w", errNoHome)
 	}
-	if s == Foreign {
+	if s == ForeignState {
 		return fmt.Errorf("nothing is kept: %w", errForeign)
 	}
 	info, err := os.Stat(string(s))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := atomicfile.MayMake(string(s)); err != nil {
+		if err := atomicfile.CheckMayMake(string(s)); err != nil {
 			return s.explainOwner(atomicfile.Error("use", string(s), err))
 		}
 	case errors.Is(err, fs.ErrPermission):
@@ -276,7 +276,7 @@ func (s State) Lock(path string, wait time.Duration) (*flock.Lock, error) {
 // IsInside reports whether the state folder is inside real, a path without links. Whoever can
 // write to such a project can also write what gt believes.
 func (s State) IsInside(real string) bool {
-	return s != MissingState && s != Foreign && IsBelow(string(s), real)
+	return s != MissingState && s != ForeignState && IsBelow(string(s), real)
 }
 
 // IsBelow reports whether path is dir or below it. Both must be clean.
@@ -284,9 +284,9 @@ func IsBelow(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// key returns the name of a folder's entry in the state: its base name for people, and a
+// entryName returns the name of a folder's entry in the state: its base name for people, and a
 // hash of its path.
-func key(real string) string {
+func entryName(real string) string {
 	sum := sha256.Sum256([]byte(real))
 	name := strings.Map(func(r rune) rune {
 		if r == '/' || r < ' ' || r == 0x7f || r == '\\' {
@@ -303,8 +303,8 @@ func key(real string) string {
 	return name + "-" + hex.EncodeToString(sum[:16])
 }
 
-// hashed is the length of the hash that ends a key.
-const hashed = 32
+// hashLength is the length of the hash that ends a key.
+const hashLength = 32
 
 // maxName bounds the readable part of a key, in bytes.
 const maxName = 60

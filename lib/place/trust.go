@@ -27,9 +27,9 @@ type Trust struct {
 	// Mail reports that agents may also start on work in the town's boxes that this
 	// person's gt did not put there.
 	Mail bool `json:"mail,omitempty"`
-	// Shows reports that git would show or track the files that gt shares in the town. Then
+	// GitShows reports that git would show or track the files that gt shares in the town. Then
 	// gt keeps them in the state.
-	Shows bool `json:"shows,omitempty"`
+	GitShows bool `json:"shows,omitempty"`
 }
 
 const trustFile = "trust.json"
@@ -42,11 +42,11 @@ var (
 )
 
 // Town returns the folder of the state for the town at root.
-func (s State) Town(root string) string { return s.Path("towns", key(Real(root))) }
+func (s State) Town(root string) string { return s.Path("towns", entryName(Real(root))) }
 
-// Trusted returns the person's trust in the town at root. It returns ErrUntrusted if there
+// TrustOf returns the person's trust in the town at root. It returns ErrUntrusted if there
 // is none, or if another folder is there now.
-func (s State) Trusted(root string) (*Trust, error) {
+func (s State) TrustOf(root string) (*Trust, error) {
 	t, err := readTrust(filepath.Join(s.Town(root), trustFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrUntrusted
@@ -75,8 +75,8 @@ func readTrust(path string) (*Trust, error) {
 	return t, nil
 }
 
-// Towns returns the trusted towns, sorted by path. With an error some are missing.
-func (s State) Towns() ([]*Trust, error) {
+// TrustedTowns returns the trusted towns, sorted by path. With an error some are missing.
+func (s State) TrustedTowns() ([]*Trust, error) {
 	entries, err := atomicfile.Entries(s.Path("towns"))
 	if err != nil {
 		return nil, err
@@ -112,13 +112,13 @@ func Survey(root string) (*Trust, error) {
 		return nil, atomicfile.Error("open", here.Path, err)
 	}
 	defer dir.Close()
-	for _, pattern := range deciding {
+	for _, pattern := range decidingFiles {
 		names, err := fs.Glob(dir.FS(), pattern)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range names {
-			data, err := readIn(dir, name)
+			data, err := readLinkless(dir, name)
 			if err != nil {
 				return nil, atomicfile.Error("read", filepath.Join(here.Path, name), err)
 			}
@@ -128,15 +128,15 @@ func Survey(root string) (*Trust, error) {
 	return t, nil
 }
 
-// Add adds files that town.toml names, which can decide what runs too. It ignores missing ones.
-func (t *Trust) Add(names ...string) error {
+// AddFiles adds files that town.toml names, which can decide what runs too. It ignores missing ones.
+func (t *Trust) AddFiles(names ...string) error {
 	dir, err := atomicfile.OpenFolder(t.Path)
 	if err != nil {
 		return atomicfile.Error("open", t.Path, err)
 	}
 	defer dir.Close()
 	for _, name := range names {
-		data, err := readIn(dir, name)
+		data, err := readLinkless(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
@@ -147,9 +147,9 @@ func (t *Trust) Add(names ...string) error {
 	return nil
 }
 
-// deciding lists the files of a town that can name a program, an argument, a variable
+// decidingFiles lists the files of a town that can name a program, an argument, a variable
 // or an account, or describe a role to an agent.
-var deciding = []string{"town.toml", "settings/config.json", "*/settings/config.json", "mayor/accounts.json", "roles/*.md"}
+var decidingFiles = []string{"town.toml", "settings/config.json", "*/settings/config.json", "mayor/accounts.json", "roles/*.md"}
 
 // Digest returns the SHA-256 of a text, in hex.
 func Digest(text []byte) string {
@@ -160,8 +160,8 @@ func Digest(text []byte) string {
 // maxFile bounds a file of a town, in bytes.
 const maxFile = 1 << 20
 
-// readIn reads a regular file below an open folder without following links.
-func readIn(dir *os.Root, name string) ([]byte, error) {
+// readLinkless reads a regular file below an open folder without following links.
+func readLinkless(dir *os.Root, name string) ([]byte, error) {
 	// Parent folders must not be links either: os.Root follows links that stay inside it,
 	// and those could lead to another file.
 	for at := filepath.Dir(name); at != "."; at = filepath.Dir(at) {
@@ -181,8 +181,8 @@ func readIn(dir *os.Root, name string) ([]byte, error) {
 	return atomicfile.ReadFrom(f, maxFile)
 }
 
-// Trust records the person's trust in a town, synced.
-func (s State) Trust(t *Trust) error {
+// RecordTrust records the person's trust in a town, synced.
+func (s State) RecordTrust(t *Trust) error {
 	data, err := json.MarshalIndent(t, "", "  ")
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (t *Trust) Read(name string) ([]byte, error) {
 		return nil, atomicfile.Error("open", t.Path, err)
 	}
 	defer dir.Close()
-	data, err := readIn(dir, name)
+	data, err := readLinkless(dir, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !known:
 		return nil, fmt.Errorf("cannot open '%s': %w", path, fs.ErrNotExist)

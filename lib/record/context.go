@@ -37,9 +37,9 @@ func contextName(id ID, tool string, sum []byte) string {
 }
 
 // keepAside writes a result to its file. The same result of the same tool has only one file.
-func (p *pass) keepAside(l *Line, content string) error {
+func (p *syncPass) keepAside(l *Line, content string) error {
 	kept := storedResult{p.id, l.Tool, l.CallID, l.Context.Digest, content}
-	return atomicfile.WriteJSON(filepath.Join(p.y.Store.Contexts, l.Context.Ref), kept, atomicfile.Unsynced)
+	return atomicfile.WriteJSON(filepath.Join(p.syncer.Store.Contexts, l.Context.Ref), kept, atomicfile.Unsynced)
 }
 
 // ErrCleared means that a result was kept aside and then removed.
@@ -48,13 +48,13 @@ var ErrCleared = errors.New("it was cleared")
 // maxContext is the longest file that is read: it can hold a client's longest record.
 const maxContext = maxLine
 
-// Context returns a result that was kept aside, or ErrCleared.
-func (s Store) Context(c Context) (string, error) {
+// ReadContext returns a result that was kept aside, or ErrCleared.
+func (s Store) ReadContext(c Context) (string, error) {
 	if c.Ref != filepath.Base(c.Ref) || !strings.HasPrefix(c.Ref, prefix) {
 		return "", fmt.Errorf("invalid reference '%.80s'", c.Ref)
 	}
 	path := filepath.Join(s.Contexts, c.Ref)
-	data, err := atomicfile.ReadIf(path, maxContext, atomicfile.OursAlone)
+	data, err := atomicfile.ReadIf(path, maxContext, atomicfile.CheckPrivate)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", ErrCleared
 	} else if err != nil {
@@ -85,8 +85,8 @@ func (s Store) ContextsOf(id ID) ([]Context, error) {
 	return all, err
 }
 
-// OfContext returns the record to which a reference belongs.
-func OfContext(ref string) (ID, error) {
+// IDOfContext returns the record to which a reference belongs.
+func IDOfContext(ref string) (ID, error) {
 	parts := strings.SplitN(ref, "-", 4)
 	if len(parts) != 4 || ref != filepath.Base(ref) {
 		return "", fmt.Errorf("invalid reference '%.80s'", ref)

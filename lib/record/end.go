@@ -22,23 +22,23 @@ func (s Store) End(k Key, why string, redact func(string) string, now time.Time)
 		return "", err
 	}
 	gone := false
-	if err := s.append(id, func(w *writer, end ending) error {
-		if gone = end.gone != "" || end.size == 0; gone || !end.ended.IsZero() {
+	if err := s.appendLines(id, func(w *writer, end recordEnd) error {
+		if gone = end.removedAs != "" || end.size == 0; gone || !end.ended.IsZero() {
 			return nil
 		}
-		return w.add(&Line{Kind: End, Time: now.UTC(), Cause: redact(valid(why))})
+		return w.addLine(&Line{Kind: End, Time: now.UTC(), Cause: redact(validUTF8(why))})
 	}); err != nil || gone {
 		return "", err
 	}
-	if err := s.WriteWhole(id); err != nil { // mutant never: TestEndOrder
+	if err := s.WriteS3File(id); err != nil { // mutant never: TestEndOrder
 		return id, err
 	}
-	_, err = s.Clear(id, now)
+	_, err = s.ClearContexts(id, now)
 	return id, err
 }
 
-// append calls lines with a locked record, which it creates if necessary, and syncs what they add.
-func (s Store) append(id ID, lines func(w *writer, end ending) error) (err error) {
+// appendLines calls lines with a locked record, which it creates if necessary, and syncs what they add.
+func (s Store) appendLines(id ID, lines func(w *writer, end recordEnd) error) (err error) {
 	lock, err := s.Lock(id)
 	if err != nil {
 		return err
@@ -52,14 +52,14 @@ func (s Store) append(id ID, lines func(w *writer, end ending) error) (err error
 	return cmp.Or(err, w.close(err == nil))
 }
 
-// Clear removes the results of a record that were kept aside, and records that.
-func (s Store) Clear(id ID, now time.Time) (gone []Context, err error) {
+// ClearContexts removes the results of a record that were kept aside, and records that.
+func (s Store) ClearContexts(id ID, now time.Time) (gone []Context, err error) {
 	all, err := s.ContextsOf(id)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range all {
-		if _, err := s.Context(c); !errors.Is(err, ErrCleared) {
+		if _, err := s.ReadContext(c); !errors.Is(err, ErrCleared) {
 			gone = append(gone, c)
 		}
 	}
@@ -67,21 +67,21 @@ func (s Store) Clear(id ID, now time.Time) (gone []Context, err error) {
 		return nil, s.removeContexts(id)
 	}
 	// Write the line first: after a crash, the next Clear removes the files.
-	if err := s.append(id, func(w *writer, end ending) error {
-		return w.add(&Line{Kind: Cleared, Time: now.UTC(), Clear: gone})
+	if err := s.appendLines(id, func(w *writer, end recordEnd) error {
+		return w.addLine(&Line{Kind: Cleared, Time: now.UTC(), Clear: gone})
 	}); err != nil {
 		return nil, err
 	}
 	return gone, s.removeContexts(id)
 }
 
-// Note appends a line that only has a kind and a name, such as the beginning of a step.
-func (s Store) Note(id ID, kind Kind, name string, now time.Time) error {
-	return s.append(id, func(w *writer, end ending) error {
-		if end.gone != "" {
-			return fmt.Errorf("the record was %s", end.gone)
+// AppendStep appends a line that only has a kind and a name, such as the beginning of a step.
+func (s Store) AppendStep(id ID, kind Kind, name string, now time.Time) error {
+	return s.appendLines(id, func(w *writer, end recordEnd) error {
+		if end.removedAs != "" {
+			return fmt.Errorf("the record was %s", end.removedAs)
 		}
-		return w.add(&Line{Kind: kind, Time: now.UTC(), Name: valid(name)})
+		return w.addLine(&Line{Kind: kind, Time: now.UTC(), Name: validUTF8(name)})
 	})
 }
 

@@ -14,36 +14,36 @@ import (
 // Remove removes a record and its results kept aside. It leaves two lines: whose
 // conversation it was, without any of its text, and what was removed. No sync adds the
 // conversation again. Remove does not change a record that is already removed.
-func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
+func (s Store) Remove(id ID, why Kind, now time.Time) (Removal, error) {
 	lock, err := s.Lock(id)
 	if err != nil {
-		return Gone{}, err
+		return Removal{}, err
 	}
 	defer lock.Remove()
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
-		return Gone{}, err
+		return Removal{}, err
 	}
 	defer o.Close()
-	head, end, err := o.ends()
+	head, end, err := o.readHeadEnd()
 	if err != nil {
-		return Gone{}, err
+		return Removal{}, err
 	}
-	if end.gone != "" {
-		return Gone{}, errors.Join(s.removeRest(id, &head), atomicfile.Remove(s.packedPath(id)))
+	if end.removedAs != "" {
+		return Removal{}, errors.Join(s.removeRest(id, &head), atomicfile.Remove(s.packedPath(id)))
 	}
-	gone := Gone{Bytes: o.length(), Digest: digest(end.last)}
-	if _, err := o.lines(0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
+	gone := Removal{Bytes: o.unpackedSize(), Digest: digest(end.last)}
+	if _, err := o.forEachLine(0, func([]byte, int64) bool { gone.Lines++; return true }); err != nil {
 		return gone, err
 	}
 	var w writer
 	w.prev = digest(nil)
-	if err := w.add(&Line{Kind: Head, Time: now.UTC(), Head: &Session{
-		Form: form, ID: id, Agent: head.Agent, Session: head.Session, Parent: head.Parent, Started: head.Started,
+	if err := w.addLine(&Line{Kind: Head, Time: now.UTC(), Head: &Session{
+		Form: formatVersion, ID: id, Agent: head.Agent, Session: head.Session, Parent: head.Parent, Started: head.Started,
 	}}); err != nil {
 		return gone, err
 	}
-	if err := w.add(&Line{Kind: why, Time: now.UTC(), Gone: &gone}); err != nil {
+	if err := w.addLine(&Line{Kind: why, Time: now.UTC(), Gone: &gone}); err != nil {
 		return gone, err
 	}
 	// The files beside the lines go first: if Remove is killed, the next one finds them
@@ -59,13 +59,13 @@ func (s Store) Remove(id ID, why Kind, now time.Time) (Gone, error) {
 
 func (s Store) removeRest(id ID, h *Session) error {
 	return errors.Join(
-		atomicfile.Remove(s.wholePath(id)), atomicfile.Remove(s.wholePath(id)+".new"),
+		atomicfile.Remove(s.s3Path(id)), atomicfile.Remove(s.s3Path(id)+".new"),
 		atomicfile.Remove(s.Path(id)+".new"), atomicfile.Remove(s.packedPath(id)+".new"),
-		s.removeContexts(id), s.RemoveTold(h.Agent, h.Session),
+		s.removeContexts(id), s.RemoveHookFile(h.Agent, h.Session),
 	)
 }
 
-func (s Store) RemoveTold(agent string, id session.ID) error {
+func (s Store) RemoveHookFile(agent string, id session.ID) error {
 	return hookfile.Remove(s.root, agent, id)
 }
 

@@ -56,7 +56,7 @@ type Line struct {
 
 	Head  *Session  `json:"session,omitempty"`
 	Mark  *Position `json:"read,omitempty"`
-	Gone  *Gone     `json:"gone,omitempty"`
+	Gone  *Removal  `json:"gone,omitempty"`
 	Clear []Context `json:"cleared,omitempty"`
 	Name  string    `json:"name,omitempty"`  // of a step
 	Cause string    `json:"cause,omitempty"` // of an end
@@ -83,7 +83,7 @@ type Session struct {
 	Version string     `json:"version,omitempty"` // the client's
 }
 
-const form = 1
+const formatVersion = 1
 
 // Position is where a sync stopped reading, and the metadata at that time.
 type Position struct {
@@ -122,7 +122,7 @@ func (p *Position) takenUntil(i int) int64 {
 	return 0
 }
 
-type Gone struct {
+type Removal struct {
 	Lines  int    `json:"lines"`
 	Bytes  int64  `json:"bytes"`
 	Digest string `json:"digest"` // of the last line
@@ -150,8 +150,8 @@ func (k Kind) InConversation() bool {
 	return false
 }
 
-// message reports whether a line is a message in S3's terms; else it is an event.
-func (k Kind) message() bool {
+// isMessage reports whether a line is a message in S3's terms; else it is an event.
+func (k Kind) isMessage() bool {
 	switch conversation.Kind(k) {
 	case conversation.Prompt, conversation.Reply, conversation.Message, conversation.Answer, conversation.Summary:
 		return true
@@ -175,9 +175,9 @@ type encoder struct {
 	enc *json.Encoder
 }
 
-// body returns a line without Prev, which is the same wherever the line is. The bytes are
+// encodeBody returns a line without Prev, which is the same wherever the line is. The bytes are
 // valid until the next call.
-func (e *encoder) body(l *Line) ([]byte, error) {
+func (e *encoder) encodeBody(l *Line) ([]byte, error) {
 	if e.enc == nil {
 		e.enc = json.NewEncoder(&e.buf)
 		e.enc.SetEscapeHTML(false)
@@ -190,8 +190,8 @@ func (e *encoder) body(l *Line) ([]byte, error) {
 	return bytes.TrimSuffix(e.buf.Bytes(), []byte("\n")), nil
 }
 
-// bodyOf returns the body of a line in a record, or nil if the line has no digest.
-func bodyOf(line []byte) []byte {
+// lineBody returns the body of a line in a record, or nil if the line has no digest.
+func lineBody(line []byte) []byte {
 	if len(line) < prevSize || !bytes.HasPrefix(line, []byte(prevKey)) {
 		return nil
 	}
@@ -200,7 +200,7 @@ func bodyOf(line []byte) []byte {
 
 // isKind reports whether a line is of a kind, without parsing it.
 func isKind(line []byte, kind Kind) bool {
-	rest, ok := bytes.CutPrefix(bodyOf(line), []byte(`"kind":"`+string(kind)))
+	rest, ok := bytes.CutPrefix(lineBody(line), []byte(`"kind":"`+string(kind)))
 	return ok && len(rest) > 0 && rest[0] == '"'
 }
 
@@ -209,4 +209,4 @@ func Parse(line []byte) (l Line, err error) {
 	return l, err
 }
 
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -21,8 +21,8 @@ import (
 // the packed one is complete, and written again before anything is appended.
 const packedExt = ext + ".gz"
 
-// packedAt is where the second member begins.
-type packedAt struct {
+// packedHeader is where the second member begins.
+type packedHeader struct {
 	Packed int64 // in the file
 	At     int64 // in the record
 	Size   int64 // of the record
@@ -37,7 +37,7 @@ const (
 )
 
 // parsePacked reads the field that gt writes into the gzip header of a packed record.
-func parsePacked(f io.ReaderAt) (p packedAt, err error) {
+func parsePacked(f io.ReaderAt) (p packedHeader, err error) {
 	z, err := gzip.NewReader(io.NewSectionReader(f, 0, 1<<10))
 	if err != nil {
 		return p, err
@@ -52,46 +52,46 @@ func parsePacked(f io.ReaderAt) (p packedAt, err error) {
 	return p, err
 }
 
-// head returns the first line. Of a packed record it unpacks only the beginning.
-func (o opened) head() (Session, error) {
-	if o.gz == nil {
-		return headOf(o.f)
+// readHead returns the first line. Of a packed record it unpacks only the beginning.
+func (o recordFile) readHead() (Session, error) {
+	if o.packed == nil {
+		return parseHead(o.f)
 	}
-	z, err := gzip.NewReader(io.NewSectionReader(o.f, 0, o.gz.Packed))
+	z, err := gzip.NewReader(io.NewSectionReader(o.f, 0, o.packed.Packed))
 	if err != nil {
 		return Session{}, err
 	}
-	front := make([]byte, min(maxHead, o.gz.Size))
+	front := make([]byte, min(maxHead, o.packed.Size))
 	n, err := io.ReadFull(z, front)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
 		return Session{}, err
 	}
-	return headOf(bytes.NewReader(front[:n]))
+	return parseHead(bytes.NewReader(front[:n]))
 }
 
-// end returns the end of a record, which is the second member of a packed one.
-func (o opened) end() (ending, error) {
-	p := o.gz
+// readEnd returns the end of a record, which is the second member of a packed one.
+func (o recordFile) readEnd() (recordEnd, error) {
+	p := o.packed
 	if p == nil {
-		return endOf(o.f, o.size)
+		return scanEnd(o.f, o.size)
 	}
 	z, err := gzip.NewReader(io.NewSectionReader(o.f, p.Packed, 1<<62))
 	if err != nil {
-		return ending{}, err
+		return recordEnd{}, err
 	}
 	rest, err := io.ReadAll(io.LimitReader(z, p.Size-p.At+1))
 	if err == nil && int64(len(rest)) != p.Size-p.At {
 		err = errors.New("it is not as long as its header says")
 	}
 	if err != nil {
-		return ending{}, err
+		return recordEnd{}, err
 	}
-	e, _ := endIn(rest, p.At)
+	e, _ := findEnd(rest, p.At)
 	return e, nil
 }
 
 // unpackTo writes a packed record into a file.
-func (o opened) unpackTo(f *os.File) error {
+func (o recordFile) unpackTo(f *os.File) error {
 	z, err := gzip.NewReader(bufio.NewReader(io.NewSectionReader(o.f, 0, 1<<62)))
 	if err == nil {
 		_, err = io.Copy(f, z)
@@ -99,10 +99,10 @@ func (o opened) unpackTo(f *os.File) error {
 	return err
 }
 
-// lines calls each for the lines of an open record from an offset on, until it returns false. A
+// forEachLine calls each for the lines of an open record from an offset on, until it returns false. A
 // packed record is always unpacked from its start.
-func (o opened) lines(from int64, each func(line []byte, at int64) bool) (next int64, err error) {
-	if o.gz == nil {
+func (o recordFile) forEachLine(from int64, each func(line []byte, at int64) bool) (next int64, err error) {
+	if o.packed == nil {
 		return conversation.LinesWithin(o.f.Name(), from, maxLine, each, nil)
 	}
 	defer func() { err = atomicfile.Error("read", o.f.Name(), err) }()
@@ -146,29 +146,29 @@ func (s Store) Pack(id ID) (err error) {
 		return err
 	}
 	defer lock.Remove()
-	if ok, err := atomicfile.Present(s.Path(id)); err != nil || !ok {
+	if ok, err := atomicfile.IsPresent(s.Path(id)); err != nil || !ok {
 		return err
 	}
-	from, err := s.open(id)
+	from, err := s.openRecord(id)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	end, err := from.end()
-	if err != nil || end.gone != "" || end.torn || end.mark == nil {
+	end, err := from.readEnd()
+	if err != nil || end.removedAs != "" || end.torn || end.mark == nil {
 		return err
 	}
 	to := s.packedPath(id)
-	if err := replace(to, func(f *os.File) error { return pack(f, from.f, end) }); err != nil {
+	if err := replaceFile(to, func(f *os.File) error { return writePacked(f, from.f, end) }); err != nil {
 		return err
 	}
 	return atomicfile.Remove(s.Path(id))
 }
 
-// pack writes a record as two members, divided before its last mark. The field in the first header
+// writePacked writes a record as two members, divided before its last mark. The field in the first header
 // is filled in last, because it says where the second one begins.
-func pack(to *os.File, from io.ReaderAt, end ending) error {
-	p := packedAt{At: max(end.markAt-1, 0), Size: end.size} // with the line feed before the mark, which shows that the line is whole
+func writePacked(to *os.File, from io.ReaderAt, end recordEnd) error {
+	p := packedHeader{At: max(end.markAt-1, 0), Size: end.size} // with the line feed before the mark, which shows that the line is whole
 	field := append([]byte(fieldName), fieldSize, 0)
 	field = append(field, make([]byte, fieldSize)...)
 	part := func(begin, size int64, extra []byte) error {
@@ -198,33 +198,33 @@ func pack(to *os.File, from io.ReaderAt, end ending) error {
 	return err
 }
 
-// unpack writes <id>.jsonl from a packed record that will grow. The caller holds the lock.
-func (s Store) unpack(id ID) error {
+// unpackInPlace writes <id>.jsonl from a packed record that will grow. The caller holds the lock.
+func (s Store) unpackInPlace(id ID) error {
 	from := s.packedPath(id)
-	if ok, err := atomicfile.Present(s.Path(id)); err != nil {
+	if ok, err := atomicfile.IsPresent(s.Path(id)); err != nil {
 		return err
 	} else if ok {
 		return atomicfile.Remove(from)
 	}
-	if ok, err := atomicfile.Present(from); err != nil || !ok {
+	if ok, err := atomicfile.IsPresent(from); err != nil || !ok {
 		return err
 	}
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return err
 	}
 	defer o.Close()
-	if err := replace(s.Path(id), o.unpackTo); err != nil {
+	if err := replaceFile(s.Path(id), o.unpackTo); err != nil {
 		return atomicfile.Error("unpack", from, err)
 	}
 	return atomicfile.Remove(from)
 }
 
-// Unpacked opens the lines of a record. Those of a packed one are in a file without a name
+// OpenUnpacked opens the lines of a record. Those of a packed one are in a file without a name
 // on the file system of dir.
-func (s Store) Unpacked(id ID, dir string) (*os.File, error) {
-	o, err := s.open(id)
-	if err != nil || o.gz == nil {
+func (s Store) OpenUnpacked(id ID, dir string) (*os.File, error) {
+	o, err := s.openRecord(id)
+	if err != nil || o.packed == nil {
 		return o.f, err
 	}
 	defer o.Close()

@@ -35,15 +35,15 @@ func (Reader) Metadata(f conversation.File) (m conversation.Metadata, err error)
 		return m, err
 	}
 	defer o.Close()
-	head, err := o.head()
+	head, err := o.readHead()
 	if err != nil {
 		return m, nil
 	}
-	end, err := o.end()
+	end, err := o.readEnd()
 	if err != nil {
 		return m, atomicfile.Error("read", f.Path, err)
 	}
-	if end.gone != "" || end.mark == nil {
+	if end.removedAs != "" || end.mark == nil {
 		return m, nil
 	}
 	at := end.mark
@@ -65,8 +65,8 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	if err != nil {
 		return o.From, err
 	}
-	return file.lines(o.From, func(line []byte, at int64) bool {
-		if !isKind(line, Mark) && (!isSaid(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line)) {
+	return file.forEachLine(o.From, func(line []byte, at int64) bool {
+		if !isKind(line, Mark) && (!isConversation(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line)) {
 			return true
 		}
 		l, err := Parse(line)
@@ -106,7 +106,7 @@ func (s Store) Conversation(id ID) conversation.Source {
 				e.Text = strings.TrimSpace(e.Text + "\n[left out: " + l.Hidden + "]")
 			}
 			if l.Context != nil {
-				if text, err := s.Context(*l.Context); err == nil {
+				if text, err := s.ReadContext(*l.Context); err == nil {
 					e.Text = text
 				}
 			}

@@ -78,7 +78,7 @@ func (d *desk) conversation() conversation.Conversation {
 	}
 }
 
-func (d *desk) sync(environ ...string) Synced {
+func (d *desk) sync(environ ...string) SyncResult {
 	d.t.Helper()
 	done, err := d.try(nil, environ...)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *desk) sync(environ ...string) Synced {
 	return done
 }
 
-func (d *desk) try(stop func() bool, environ ...string) (Synced, error) {
+func (d *desk) try(stop func() bool, environ ...string) (SyncResult, error) {
 	d.t.Helper()
 	x, err := d.store.Index()
 	if err != nil {
@@ -331,7 +331,7 @@ func TestLargeResults(t *testing.T) {
 	if !strings.HasPrefix(all[0].Ref, string(id)+"-my_Tool-") || !strings.HasSuffix(all[0].Ref, ".json") {
 		t.Errorf("it is called %s", all[0].Ref)
 	}
-	got, err := d.store.Context(all[0])
+	got, err := d.store.ReadContext(all[0])
 	if want := strings.Replace(text, token, redact.Mark, 1); err != nil || got != want {
 		t.Errorf("%d bytes, not %d, %v", len(got), len(want), err)
 	}
@@ -341,7 +341,7 @@ func TestLargeResults(t *testing.T) {
 	}
 	d.verify(id)
 	testenv.NoError(t, os.Remove(filepath.Join(d.store.Contexts, all[0].Ref)))
-	if _, err := d.store.Context(all[0]); !errors.Is(err, ErrCleared) {
+	if _, err := d.store.ReadContext(all[0]); !errors.Is(err, ErrCleared) {
 		t.Error(err)
 	}
 	d.verify(id)

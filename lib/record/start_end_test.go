@@ -122,7 +122,7 @@ func TestEndOrder(t *testing.T) {
 		testenv.NoError(t, err)
 		return len(all)
 	}
-	inTheWay := filepath.Join(d.store.wholePath(id), "x")
+	inTheWay := filepath.Join(d.store.s3Path(id), "x")
 	testenv.NoError(t, os.MkdirAll(inTheWay, 0o700))
 	if err := end(); err == nil || kept() != 1 {
 		t.Errorf("%v, and %d results are there", err, kept())
@@ -135,7 +135,7 @@ func TestEndOrder(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
-	if _, err := d.store.Context(all[0]); !errors.Is(err, ErrCleared) {
+	if _, err := d.store.ReadContext(all[0]); !errors.Is(err, ErrCleared) {
 		t.Error(err)
 	}
 }

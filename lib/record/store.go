@@ -53,10 +53,10 @@ func (s Store) Path(id ID) string { return filepath.Join(s.Sessions, string(id)+
 // File returns the file that has a record: Path or the packed file. If it cannot tell, it
 // returns the one whose opening gives the error.
 func (s Store) File(id ID) string {
-	if ok, err := atomicfile.Present(s.Path(id)); ok || err != nil {
+	if ok, err := atomicfile.IsPresent(s.Path(id)); ok || err != nil {
 		return s.Path(id)
 	}
-	if ok, err := atomicfile.Present(s.packedPath(id)); ok || err != nil {
+	if ok, err := atomicfile.IsPresent(s.packedPath(id)); ok || err != nil {
 		return s.packedPath(id)
 	}
 	return s.Path(id)
@@ -105,7 +105,7 @@ func (s Store) Find(x Index, k Key) (id ID, suffix string, err error) {
 		}
 		head, err := s.Head(id)
 		switch {
-		case errors.Is(err, errHeadless), err == nil && head.key() == k:
+		case errors.Is(err, errNoHead), err == nil && head.key() == k:
 			return id, suffix, nil // without a head, the writer was killed before it wrote that
 		case err != nil:
 			return "", suffix, err
@@ -115,28 +115,28 @@ func (s Store) Find(x Index, k Key) (id ID, suffix string, err error) {
 
 func (h *Session) key() Key { return Key{h.Agent, h.Session, h.Parent} }
 
-type opened struct {
-	f    *os.File
-	size int64     // of the file
-	gz   *packedAt // nil if it is not packed
+type recordFile struct {
+	f      *os.File
+	size   int64         // of the file
+	packed *packedHeader // nil if it is not packed
 }
 
-func (o opened) Close() error { return o.f.Close() }
+func (o recordFile) Close() error { return o.f.Close() }
 
-// ends returns the first line of a record, and its end.
-func (o opened) ends() (head Session, end ending, err error) {
-	if head, err = o.head(); err != nil {
+// readHeadEnd returns the first line of a record, and its end.
+func (o recordFile) readHeadEnd() (head Session, end recordEnd, err error) {
+	if head, err = o.readHead(); err != nil {
 		return head, end, atomicfile.Error("understand", o.f.Name(), err)
 	}
-	end, err = o.end()
+	end, err = o.readEnd()
 	return head, end, atomicfile.Error("read", o.f.Name(), err)
 }
 
 // liveTurns returns a function that reports, of each line of the conversation in order, whether
 // the client still shows it: the person did not take back the turn. Its tokens were spent. It
 // must also be called for the marks.
-func (o opened) liveTurns() (live func(l *Line, at int64) bool, err error) {
-	end, err := o.end()
+func (o recordFile) liveTurns() (live func(l *Line, at int64) bool, err error) {
+	end, err := o.readEnd()
 	if err != nil {
 		return nil, atomicfile.Error("read", o.f.Name(), err)
 	}
@@ -154,15 +154,15 @@ func (o opened) liveTurns() (live func(l *Line, at int64) bool, err error) {
 	}, nil
 }
 
-func (o opened) length() int64 {
-	if o.gz != nil {
-		return o.gz.Size
+func (o recordFile) unpackedSize() int64 {
+	if o.packed != nil {
+		return o.packed.Size
 	}
 	return o.size
 }
 
-// open opens a record for reading. The file must belong to this user.
-func (s Store) open(id ID) (opened, error) {
+// openRecord opens a record for reading. The file must belong to this user.
+func (s Store) openRecord(id ID) (recordFile, error) {
 	path := s.File(id)
 	o, err := openFile(path)
 	if errors.Is(err, fs.ErrNotExist) && path == s.Path(id) { // it was packed meanwhile
@@ -175,48 +175,48 @@ func (s Store) open(id ID) (opened, error) {
 }
 
 // openFile opens a record, packed or not. It refuses a file that another user could have written.
-func openFile(path string) (opened, error) {
+func openFile(path string) (recordFile, error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
-		return opened{}, err
+		return recordFile{}, err
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = atomicfile.OursAlone(info)
+		err = atomicfile.CheckPrivate(info)
 	}
 	if err != nil {
 		f.Close()
-		return opened{}, atomicfile.Error("use", path, err)
+		return recordFile{}, atomicfile.Error("use", path, err)
 	}
-	o := opened{f: f, size: info.Size()}
+	o := recordFile{f: f, size: info.Size()}
 	if strings.HasSuffix(path, packedExt) {
 		at, err := parsePacked(f)
 		if err != nil {
 			f.Close()
-			return opened{}, atomicfile.Error("understand", path, err)
+			return recordFile{}, atomicfile.Error("understand", path, err)
 		}
-		o.gz = &at
+		o.packed = &at
 	}
 	return o, nil
 }
 
-var errHeadless = errors.New("it does not say whose conversation it is")
+var errNoHead = errors.New("it does not say whose conversation it is")
 
 const maxHead = 64 << 10
 
 // Head reads a record's first line.
 func (s Store) Head(id ID) (Session, error) {
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return Session{}, err
 	}
 	defer o.Close()
-	h, err := o.head()
+	h, err := o.readHead()
 	return h, atomicfile.Error("understand", s.File(id), err)
 }
 
-// headOf reads the first line of a record, of maxHead bytes at most. Most have less than 4 KiB.
-func headOf(f io.ReaderAt) (Session, error) {
+// parseHead reads the first line of a record, of maxHead bytes at most. Most have less than 4 KiB.
+func parseHead(f io.ReaderAt) (Session, error) {
 	buf := make([]byte, 4<<10)
 	for {
 		n, err := f.ReadAt(buf, 0)
@@ -226,46 +226,46 @@ func headOf(f io.ReaderAt) (Session, error) {
 		if line, _, whole := bytes.Cut(buf[:n], []byte("\n")); whole {
 			l, err := Parse(line)
 			if err != nil || l.Kind != Head || l.Head == nil {
-				return Session{}, errHeadless
+				return Session{}, errNoHead
 			}
 			return *l.Head, nil
 		}
 		if n < len(buf) || len(buf) >= maxHead {
-			return Session{}, errHeadless
+			return Session{}, errNoHead
 		}
 		buf = make([]byte, maxHead)
 	}
 }
 
-type ending struct {
-	size   int64     // up to the end of the last whole line
-	torn   bool      // an incomplete line follows
-	last   []byte    // the last whole line
-	mark   *Position // the last one, or nil
-	markAt int64     // where it begins
-	after  int64     // where the line after the mark begins; 0 if there is no mark
-	gone   Kind      // Forgotten or Pruned, if nothing else is left
-	ended  time.Time // the time of an end that no entry follows
+type recordEnd struct {
+	size      int64     // up to the end of the last whole line
+	torn      bool      // an incomplete line follows
+	last      []byte    // the last whole line
+	mark      *Position // the last one, or nil
+	markAt    int64     // where it begins
+	after     int64     // where the line after the mark begins; 0 if there is no mark
+	removedAs Kind      // Forgotten or Pruned, if nothing else is left
+	ended     time.Time // the time of an end that no entry follows
 }
 
-// endOf reads the end of a record, back to its last mark.
-func endOf(f io.ReaderAt, size int64) (ending, error) {
+// scanEnd reads the end of a record, back to its last mark.
+func scanEnd(f io.ReaderAt, size int64) (recordEnd, error) {
 	for n := int64(16 << 10); ; n *= 8 {
 		from := max(size-n, 0)
 		buf := make([]byte, size-from)
 		got, err := f.ReadAt(buf, from)
 		if err != nil && err != io.EOF {
-			return ending{}, err
+			return recordEnd{}, err
 		}
-		e, ok := endIn(buf[:got], from)
+		e, ok := findEnd(buf[:got], from)
 		if ok || from == 0 {
 			return e, nil
 		}
 	}
 }
 
-// endIn finds the end in the bytes of a record from an offset on; ok is false if no mark is there.
-func endIn(buf []byte, from int64) (e ending, ok bool) {
+// findEnd finds the end in the bytes of a record from an offset on; ok is false if no mark is there.
+func findEnd(buf []byte, from int64) (e recordEnd, ok bool) {
 	end := bytes.LastIndexByte(buf, '\n') + 1
 	e.size, e.torn = from+int64(end), end < len(buf)
 	said := false
@@ -288,9 +288,9 @@ func endIn(buf []byte, from int64) (e ending, ok bool) {
 				return e, true
 			}
 		case isKind(line, Forgotten):
-			e.gone = Forgotten
+			e.removedAs = Forgotten
 		case isKind(line, Pruned):
-			e.gone = Pruned
+			e.removedAs = Pruned
 		case isKind(line, End):
 			if l, err := Parse(line); err == nil && !said {
 				e.ended = l.Time
@@ -307,22 +307,22 @@ func endIn(buf []byte, from int64) (e ending, ok bool) {
 // each, until it returns false. The bytes are valid only during the call. It returns
 // where the next line begins.
 func (s Store) ForEachLine(id ID, from int64, each func(line []byte, at int64) bool) (int64, error) {
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return from, err
 	}
 	defer o.Close()
-	return o.lines(from, each)
+	return o.forEachLine(from, each)
 }
 
 // Size returns the length of a record in bytes; of a packed one, unpacked.
 func (s Store) Size(id ID) (int64, error) {
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return 0, err
 	}
 	defer o.Close()
-	return o.length(), nil
+	return o.unpackedSize(), nil
 }
 
 // maxLine is the longest line of a record: a client's longest record, with six bytes for
@@ -331,18 +331,18 @@ const maxLine = 6*conversation.MaxRecord + 1<<20
 
 // Lines calls each for the lines of a record that can be parsed, until it returns false.
 func (s Store) Lines(id ID, each func(Line) bool) error {
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return err
 	}
 	defer o.Close()
-	return o.parsed(0, s.Since, func(l Line, _ int64) bool { return each(l) })
+	return o.forEachParsed(0, s.Since, func(l Line, _ int64) bool { return each(l) })
 }
 
 // liveLines calls each as Lines does, from an offset on, with the offset of each line and
 // whether the person did not take it back.
 func (s Store) liveLines(id ID, from int64, each func(l Line, at int64, live bool) bool) error {
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return err
 	}
@@ -351,16 +351,16 @@ func (s Store) liveLines(id ID, from int64, each func(l Line, at int64, live boo
 	if err != nil {
 		return err
 	}
-	return o.parsed(from, s.Since, func(l Line, at int64) bool {
+	return o.forEachParsed(from, s.Since, func(l Line, at int64) bool {
 		return each(l, at, live(&l, at) || !l.Kind.InConversation())
 	})
 }
 
-// parsed calls each for the lines from an offset on that can be parsed and are not before
+// forEachParsed calls each for the lines from an offset on that can be parsed and are not before
 // since, until it returns false.
-func (o opened) parsed(from int64, since time.Time, each func(l Line, at int64) bool) error {
+func (o recordFile) forEachParsed(from int64, since time.Time, each func(l Line, at int64) bool) error {
 	var last time.Time // a line without a time has that of the one before
-	_, err := o.lines(from, func(line []byte, at int64) bool {
+	_, err := o.forEachLine(from, func(line []byte, at int64) bool {
 		l, err := Parse(line)
 		if err != nil {
 			return true
@@ -379,13 +379,13 @@ func (o opened) parsed(from int64, since time.Time, each func(l Line, at int64) 
 // lockWait limits the wait for another writer of the record.
 const lockWait = 10 * time.Second
 
-// lock locks the records whose ids end with suffix.
-func (s Store) lock(suffix string) (*flock.Lock, error) {
+// lockSuffix locks the records whose ids end with suffix.
+func (s Store) lockSuffix(suffix string) (*flock.Lock, error) {
 	return flock.Acquire(filepath.Join(s.Sessions, ".lock-"+suffix), lockWait)
 }
 
 // Lock locks a record. Remove the lock to unlock it.
-func (s Store) Lock(id ID) (*flock.Lock, error) { return s.lock(id.suffix()) }
+func (s Store) Lock(id ID) (*flock.Lock, error) { return s.lockSuffix(id.suffix()) }
 
 // Prepare creates the store's folders, private to this user.
 func (s Store) Prepare() error {
@@ -418,18 +418,18 @@ type Info struct {
 
 // Info returns what a list shows of a record. It reads only its first line and its end.
 func (s Store) Info(id ID) (Info, error) {
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return Info{}, err
 	}
 	defer o.Close()
-	head, end, err := o.ends()
+	head, end, err := o.readHeadEnd()
 	if err != nil {
 		return Info{}, err
 	}
 	i := Info{
 		ID: id, Session: string(head.Session), Agent: head.Agent, Parent: string(head.Parent), Started: head.Started,
-		CWD: head.CWD, Path: o.f.Name(), Size: o.size, Gone: end.gone, Ended: end.ended,
+		CWD: head.CWD, Path: o.f.Name(), Size: o.size, Gone: end.removedAs, Ended: end.ended,
 	}
 	if m := end.mark; m != nil {
 		i.Messages, i.Events, i.Title, i.Branch, i.Source = m.Messages, m.Events, cmp.Or(m.Title, m.Prompt), m.Branch, m.Source

@@ -32,7 +32,7 @@ type Syncer struct {
 	Bulk bool
 }
 
-type Synced struct {
+type SyncResult struct {
 	ID        ID
 	New       bool // the record was created
 	Lines     int  // the number of lines of the conversation that were written
@@ -43,13 +43,13 @@ type Synced struct {
 
 // Sync updates the record of a conversation. It appends new entries. It keeps what the
 // client has changed or removed.
-func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done Synced, err error) {
-	c.Metadata = y.clean(c.Metadata)
+func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done SyncResult, err error) {
+	c.Metadata = y.cleanMetadata(c.Metadata)
 	k := KeyOf(c)
 	id, suffix, err := y.Store.Find(y.Index, k)
 	if err == nil {
 		done.ID = id
-		if current, err := y.current(id, c, &done); err != nil || current {
+		if current, err := y.isCurrent(id, c, &done); err != nil || current {
 			return done, err
 		}
 	} else if !errors.Is(err, ErrNone) {
@@ -58,7 +58,7 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 	if err := y.Store.Prepare(); err != nil {
 		return done, err
 	}
-	lock, err := y.Store.lock(suffix)
+	lock, err := y.Store.lockSuffix(suffix)
 	if err != nil {
 		return done, err
 	}
@@ -67,123 +67,123 @@ func (y *Syncer) Sync(r conversation.Reader, c conversation.Conversation) (done 
 		id = newID(c.Metadata.Started, suffix)
 	}
 	done.ID = id
-	p := &pass{y: y, c: c, key: k, id: id, done: &done}
+	p := &syncPass{syncer: y, conv: c, key: k, id: id, done: &done}
 	defer func() {
 		if p.w != nil {
 			err = cmp.Or(err, p.w.close(!y.Bulk && done.Lines > 0))
 		}
 	}()
-	if ok, err := atomicfile.Present(y.Store.File(id)); err != nil {
+	if ok, err := atomicfile.IsPresent(y.Store.File(id)); err != nil {
 		return done, err // an error does not count as missing, because the record would be begun anew
 	} else if ok {
-		if err := p.open(); err != nil || done.Gone != "" {
+		if err := p.resumeRecord(); err != nil || done.Gone != "" {
 			return done, err
 		}
 	}
-	err = p.read(r)
+	err = p.readNew(r)
 	if p.w == nil {
 		done.ID = "" // the conversation is empty
 	}
 	return done, err
 }
 
-// parts returns how many files have what came before a conversation's own.
-func parts(f conversation.File) int { return len(f.Files()) - 1 }
+// countParts returns how many files have what came before a conversation's own.
+func countParts(f conversation.File) int { return len(f.Files()) - 1 }
 
 // KeyOf returns the key of the record that a client's conversation has.
 func KeyOf(c conversation.Conversation) Key {
 	return Key{Agent: c.File.Client, Session: cmp.Or(c.Metadata.ID, c.File.ID), Parent: cmp.Or(c.Metadata.Parent, c.File.Parent)}
 }
 
-// clean returns the metadata with invalid UTF-8 and secrets removed.
-func (y *Syncer) clean(m conversation.Metadata) conversation.Metadata {
+// cleanMetadata returns the metadata with invalid UTF-8 and secrets removed.
+func (y *Syncer) cleanMetadata(m conversation.Metadata) conversation.Metadata {
 	for _, s := range []*string{&m.CWD, &m.MovedTo, &m.Branch, &m.Model, &m.Version, &m.Title, &m.Prompt} {
-		*s = y.Redact(valid(*s))
+		*s = y.Redact(validUTF8(*s))
 	}
 	return m
 }
 
-// current reports whether a record has everything that the client's file had when it was found.
-func (y *Syncer) current(id ID, c conversation.Conversation, done *Synced) (bool, error) {
-	o, err := y.Store.open(id)
+// isCurrent reports whether a record has everything that the client's file had when it was found.
+func (y *Syncer) isCurrent(id ID, c conversation.Conversation, done *SyncResult) (bool, error) {
+	o, err := y.Store.openRecord(id)
 	if err != nil {
 		return false, nil // opening it under the lock returns the error
 	}
 	defer o.Close()
-	end, err := o.end()
+	end, err := o.readEnd()
 	if err != nil {
 		return false, atomicfile.Error("read", o.f.Name(), err)
 	}
-	if done.Gone = end.gone; end.gone != "" {
+	if done.Gone = end.removedAs; end.removedAs != "" {
 		return true, nil
 	}
 	m := end.mark
-	return m != nil && !end.torn && end.after == end.size && m.Source == c.File.Path && m.Size == c.File.Size && m.Changed == c.File.Changed && m.Parts == parts(c.File), nil
+	return m != nil && !end.torn && end.after == end.size && m.Source == c.File.Path && m.Size == c.File.Size && m.Changed == c.File.Changed && m.Parts == countParts(c.File), nil
 }
 
-type pass struct {
-	y    *Syncer
-	c    conversation.Conversation
-	key  Key
-	id   ID
-	w    *writer
-	done *Synced
+type syncPass struct {
+	syncer *Syncer
+	conv   conversation.Conversation
+	key    Key
+	id     ID
+	w      *writer
+	done   *SyncResult
 
-	from   int64     // offset in the conversation from which it is read
-	old    *Position // the last mark, if nothing was written after it
-	at     Position  // the content of the next mark
-	begin  int64     // where the lines after the last mark begin
-	seen   map[[16]byte]int
-	hidden []string          // calls whose results are left out
-	tools  map[string]string // the tool of each call in this pass
-	spent  string            // the last TokenUsage
-	err    error
+	from      int64     // offset in the conversation from which it is read
+	lastMark  *Position // the last mark, if nothing was written after it
+	nextMark  Position  // the content of the next mark
+	afterMark int64     // where the lines after the last mark begin
+	leftover  map[[16]byte]int
+	hidden    []string          // calls whose results are left out
+	tools     map[string]string // the tool of each call in this pass
+	lastUsage string            // the last TokenUsage
+	err       error
 }
 
-// open opens a record that exists and finds where the last sync stopped.
-func (p *pass) open() error {
-	w, end, err := p.y.Store.openWriter(p.id)
+// resumeRecord opens a record that exists and finds where the last sync stopped.
+func (p *syncPass) resumeRecord() error {
+	w, end, err := p.syncer.Store.openWriter(p.id)
 	if err != nil {
 		return err
 	}
 	p.w = w
-	if p.done.Gone = end.gone; end.gone != "" {
+	if p.done.Gone = end.removedAs; end.removedAs != "" {
 		return nil
 	}
 	if end.size == 0 {
-		return p.head()
+		return p.writeHead()
 	}
 	after := end.after
-	p.begin = after
+	p.afterMark = after
 	if m := end.mark; m != nil {
-		p.at, p.from, p.hidden = *m, m.Next, m.Hidden
-		same, err := unchanged(p.c.File, m)
+		p.nextMark, p.from, p.hidden = *m, m.Next, m.Hidden
+		same, err := isUnchanged(p.conv.File, m)
 		if err != nil {
 			return err
 		}
-		if more := m.Parts != parts(p.c.File); !same || more {
+		if more := m.Parts != countParts(p.conv.File); !same || more {
 			// Read from the start, and skip what the record already has.
 			p.from, p.hidden, after = 0, nil, 0
 			p.done.Rewritten = m.Tail != "" && !more
 		}
 	}
-	p.at.Ended = end.ended
+	p.nextMark.Ended = end.ended
 	if after == end.size {
-		p.old = end.mark
+		p.lastMark = end.mark
 		return nil
 	}
 	// A sync that was killed wrote these lines.
-	p.seen = map[[16]byte]int{}
-	p.at.Messages, p.at.Events = 0, 0
+	p.leftover = map[[16]byte]int{}
+	p.nextMark.Messages, p.nextMark.Events = 0, 0
 	if after > 0 {
-		p.at.Messages, p.at.Events = end.mark.Messages, end.mark.Events
+		p.nextMark.Messages, p.nextMark.Events = end.mark.Messages, end.mark.Events
 	}
-	_, err = p.y.Store.ForEachLine(p.id, after, func(line []byte, _ int64) bool {
-		body := bodyOf(line)
-		if body != nil && isSaid(line) {
-			p.seen[keyOfBody(body)]++
+	_, err = p.syncer.Store.ForEachLine(p.id, after, func(line []byte, _ int64) bool {
+		body := lineBody(line)
+		if body != nil && isConversation(line) {
+			p.leftover[bodyKey(body)]++
 			if l, err := Parse(line); err == nil {
-				p.count(&l)
+				p.countLine(&l)
 			}
 		}
 		return true
@@ -191,15 +191,15 @@ func (p *pass) open() error {
 	return err
 }
 
-// isSaid reports whether a line is part of the conversation, without parsing it.
-func isSaid(line []byte) bool {
-	rest := string(bodyOf(line)[:min(len(bodyOf(line)), 40)])
+// isConversation reports whether a line is part of the conversation, without parsing it.
+func isConversation(line []byte) bool {
+	rest := string(lineBody(line)[:min(len(lineBody(line)), 40)])
 	rest, ok := strings.CutPrefix(rest, `"kind":"`)
 	kind, _, _ := strings.Cut(rest, `"`)
 	return ok && Kind(kind).InConversation()
 }
 
-func keyOfBody(body []byte) (key [16]byte) {
+func bodyKey(body []byte) (key [16]byte) {
 	sum := sha256.Sum256(body)
 	copy(key[:], sum[:])
 	return key
@@ -208,9 +208,9 @@ func keyOfBody(body []byte) (key [16]byte) {
 // tailSize is how many bytes before Next tell whether the client has changed its file.
 const tailSize = 4 << 10
 
-// unchanged reports whether the part of a file that was read is unchanged. A file that is
+// isUnchanged reports whether the part of a file that was read is unchanged. A file that is
 // not lines is always read from its start. A database tells itself what is new.
-func unchanged(f conversation.File, m *Position) (bool, error) {
+func isUnchanged(f conversation.File, m *Position) (bool, error) {
 	switch filepath.Ext(f.Path) {
 	case ".jsonl":
 	case ".json":
@@ -221,14 +221,14 @@ func unchanged(f conversation.File, m *Position) (bool, error) {
 	if f.Size < m.Next {
 		return false, nil
 	}
-	tail, err := tailOf(f, m.Next)
+	tail, err := tailDigest(f, m.Next)
 	return tail == m.Tail, err
 }
 
-// tailOf returns a digest of the last tailSize bytes before an offset of a client's file, which
+// tailDigest returns a digest of the last tailSize bytes before an offset of a client's file, which
 // tells later whether the client has rewritten what was read. It is "" for a file that has no
 // lines or was truncated.
-func tailOf(f conversation.File, offset int64) (string, error) {
+func tailDigest(f conversation.File, offset int64) (string, error) {
 	if filepath.Ext(f.Path) != ".jsonl" || offset < 0 {
 		return "", nil
 	}
@@ -246,37 +246,37 @@ func tailOf(f conversation.File, offset int64) (string, error) {
 	return digest(buf)[:32], nil
 }
 
-// head begins a record at the first entry, because an empty conversation gets none.
-func (p *pass) head() error {
+// writeHead begins a record at the first entry, because an empty conversation gets none.
+func (p *syncPass) writeHead() error {
 	if p.w == nil {
-		w, _, err := p.y.Store.openWriter(p.id)
+		w, _, err := p.syncer.Store.openWriter(p.id)
 		if err != nil {
 			return err
 		}
 		p.w = w
 	}
 	p.done.New = true
-	m := p.c.Metadata
-	return p.w.add(&Line{Kind: Head, Time: p.y.Now().UTC(), Head: &Session{
-		Form: form, ID: p.id, Agent: p.key.Agent, Session: p.key.Session, Parent: p.key.Parent, ForkOf: m.ForkOf,
+	m := p.conv.Metadata
+	return p.w.addLine(&Line{Kind: Head, Time: p.syncer.Now().UTC(), Head: &Session{
+		Form: formatVersion, ID: p.id, Agent: p.key.Agent, Session: p.key.Session, Parent: p.key.Parent, ForkOf: m.ForkOf,
 		Started: m.Started.UTC(), CWD: m.CWD, Branch: m.Branch, Version: m.Version,
 	}})
 }
 
-// read continues to read the client's file, and writes what is new.
-func (p *pass) read(r conversation.Reader) error {
-	n, until := 0, p.begin
-	unknown := p.begin > 0 && p.at.TakenBack == nil // an older gt wrote the last mark
-	back := p.done.Rewritten || unknown || p.begin > 0 && conversation.ErasesTakenBack(p.c.File.Path) && (p.from == 0 || len(p.at.TakenBack) > 0)
-	if unknown {
+// readNew continues to read the client's file, and writes what is new.
+func (p *syncPass) readNew(r conversation.Reader) error {
+	n, until := 0, p.afterMark
+	neverSearched := p.afterMark > 0 && p.nextMark.TakenBack == nil // an older gt wrote the last mark
+	searchBack := p.done.Rewritten || neverSearched || p.afterMark > 0 && conversation.ErasesTakenBack(p.conv.File.Path) && (p.from == 0 || len(p.nextMark.TakenBack) > 0)
+	if neverSearched {
 		until = 0 // what was taken back ended before
 	}
 	o := conversation.Options{From: p.from, Patient: true}
 	if p.from > 0 {
-		o.TakenBack = func(e conversation.Entry) { back = back || e.Offset < p.from }
+		o.TakenBack = func(e conversation.Entry) { searchBack = searchBack || e.Offset < p.from }
 	}
-	next, err := conversation.ReadAll(r, p.c.File, o, func(e conversation.Entry) bool {
-		if n++; n%64 == 0 && p.y.Stop != nil && p.y.Stop() {
+	next, err := conversation.ReadAll(r, p.conv.File, o, func(e conversation.Entry) bool {
+		if n++; n%64 == 0 && p.syncer.Stop != nil && p.syncer.Stop() {
 			p.done.Stopped = true
 			return false
 		}
@@ -291,12 +291,12 @@ func (p *pass) read(r conversation.Reader) error {
 	case p.w == nil || p.done.Stopped: // the conversation is empty, or the next sync continues after these lines
 		return nil
 	}
-	if back {
+	if searchBack {
 		if err := p.findTakenBack(r, until); err != nil {
 			return err
 		}
 	}
-	return p.mark(next)
+	return p.writeMark(next)
 }
 
 // maxTakenBack limits the prompts that a mark names.
@@ -305,20 +305,20 @@ const maxTakenBack = 1024
 // findTakenBack reads the whole conversation to find the prompts that the person took back. One
 // that is neither there nor taken back any more stays as it was. What a prompt began ends before
 // an offset.
-func (p *pass) findTakenBack(r conversation.Reader, until int64) error {
+func (p *syncPass) findTakenBack(r conversation.Reader, until int64) error {
 	var found, live []string
-	o := conversation.Options{Patient: true, TakenBack: func(e conversation.Entry) { found = append(found, p.y.Redact(valid(e.ID))) }}
-	_, err := conversation.ReadAll(r, p.c.File, o, func(e conversation.Entry) bool {
+	o := conversation.Options{Patient: true, TakenBack: func(e conversation.Entry) { found = append(found, p.syncer.Redact(validUTF8(e.ID))) }}
+	_, err := conversation.ReadAll(r, p.conv.File, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {
-			live = append(live, p.y.Redact(valid(e.ID)))
+			live = append(live, p.syncer.Redact(validUTF8(e.ID)))
 		}
 		return true
 	})
 	if err != nil {
 		return err
 	}
-	if conversation.ErasesTakenBack(p.c.File.Path) && p.at.Source == p.c.File.Path {
-		had, err := p.prompts()
+	if conversation.ErasesTakenBack(p.conv.File.Path) && p.nextMark.Source == p.conv.File.Path {
+		had, err := p.recordedPrompts()
 		if err != nil {
 			return err
 		}
@@ -331,21 +331,21 @@ func (p *pass) findTakenBack(r conversation.Reader, until int64) error {
 			taken, ends = append(taken, id), append(ends, at)
 		}
 	}
-	for i, id := range p.at.TakenBack {
-		add(id, p.at.takenUntil(i))
+	for i, id := range p.nextMark.TakenBack {
+		add(id, p.nextMark.takenUntil(i))
 	}
 	for _, id := range found {
 		add(id, until)
 	}
 	first := max(0, len(taken)-maxTakenBack)
-	p.at.TakenBack, p.at.TakenUntil = taken[first:], ends[first:] // nil without any, as a mark is read
+	p.nextMark.TakenBack, p.nextMark.TakenUntil = taken[first:], ends[first:] // nil without any, as a mark is read
 	return nil
 }
 
-// prompts returns the ids of the prompts that the record had before this sync.
-func (p *pass) prompts() (ids []string, err error) {
-	_, err = p.y.Store.ForEachLine(p.id, 0, func(line []byte, at int64) bool {
-		if at >= p.begin {
+// recordedPrompts returns the ids of the prompts that the record had before this sync.
+func (p *syncPass) recordedPrompts() (ids []string, err error) {
+	_, err = p.syncer.Store.ForEachLine(p.id, 0, func(line []byte, at int64) bool {
+		if at >= p.afterMark {
 			return false
 		}
 		if isKind(line, Kind(conversation.Prompt)) {
@@ -358,63 +358,63 @@ func (p *pass) prompts() (ids []string, err error) {
 	return ids, err
 }
 
-// mark adds a mark at the offset next, unless the last mark says the same.
-func (p *pass) mark(next int64) error {
-	tail, err := tailOf(p.c.File, next)
+// writeMark adds a mark at the offset next, unless the last mark says the same.
+func (p *syncPass) writeMark(next int64) error {
+	tail, err := tailDigest(p.conv.File, next)
 	if err != nil {
 		return err
 	}
-	m := p.c.Metadata
-	at := p.at
-	at.Parts = parts(p.c.File)
+	m := p.conv.Metadata
+	at := p.nextMark
+	at.Parts = countParts(p.conv.File)
 	if at.TakenBack == nil {
 		// nil would say that no sync has looked for them.
 		at.TakenBack = []string{}
 	}
-	at.Source, at.Next, at.Size, at.Changed, at.Tail, at.Hidden = p.c.File.Path, next, p.c.File.Size, p.c.File.Changed, tail, p.hidden
+	at.Source, at.Next, at.Size, at.Changed, at.Tail, at.Hidden = p.conv.File.Path, next, p.conv.File.Size, p.conv.File.Changed, tail, p.hidden
 	at.Title, at.Prompt, at.Model, at.Moved, at.Branch, at.Headless = m.Title, m.Prompt, m.Model, m.MovedTo, m.Branch, m.Headless
-	if old := p.old; old != nil && p.done.Lines == 0 {
+	if old := p.lastMark; old != nil && p.done.Lines == 0 {
 		before := *old
 		before.Size, before.Changed, before.Hidden = at.Size, at.Changed, at.Hidden
 		if reflect.DeepEqual(before, at) {
 			return nil // only the file's time changed
 		}
 	}
-	return p.w.add(&Line{Kind: Mark, Time: p.y.Now().UTC(), Mark: &at})
+	return p.w.addLine(&Line{Kind: Mark, Time: p.syncer.Now().UTC(), Mark: &at})
 }
 
 // writeEntry adds an entry, unless an earlier sync has written it.
-func (p *pass) writeEntry(e conversation.Entry) error {
+func (p *syncPass) writeEntry(e conversation.Entry) error {
 	if !Kind(e.Kind).InConversation() {
 		return nil
 	}
-	l, large := p.line(e)
+	l, large := p.makeLine(e)
 	if e.Kind == conversation.TokenUsage && e.ID != "" {
 		// A client may repeat it with every part of a message.
 		usage := fmt.Sprint(e.ID, e.Request, e.Model, e.Usage)
-		if usage == p.spent {
+		if usage == p.lastUsage {
 			return nil
 		}
-		p.spent = usage
+		p.lastUsage = usage
 	}
 	if p.w == nil {
-		if err := p.head(); err != nil {
+		if err := p.writeHead(); err != nil {
 			return err
 		}
 	}
-	body, err := p.w.enc.body(l)
+	body, err := p.w.enc.encodeBody(l)
 	if err != nil {
 		return err
 	}
-	if p.seen != nil {
-		if key := keyOfBody(body[1:]); p.seen[key] > 0 { // mutant never: TestSyncAfterAKillAnywhere
-			p.seen[key]--
+	if p.leftover != nil {
+		if key := bodyKey(body[1:]); p.leftover[key] > 0 { // mutant never: TestSyncAfterAKillAnywhere
+			p.leftover[key]--
 			return nil
 		}
 		if p.done.Rewritten && p.done.Lines == 0 {
 			// add overwrites the encoder's buffer, which holds body.
 			body = slices.Clone(body)
-			if err := p.w.add(&Line{Kind: Rewritten, Time: p.y.Now().UTC()}); err != nil {
+			if err := p.w.addLine(&Line{Kind: Rewritten, Time: p.syncer.Now().UTC()}); err != nil {
 				return err
 			}
 		}
@@ -425,27 +425,27 @@ func (p *pass) writeEntry(e conversation.Entry) error {
 		}
 	}
 	p.done.Lines++
-	p.at.Ended = time.Time{} // it goes on
-	p.count(l)
+	p.nextMark.Ended = time.Time{} // it goes on
+	p.countLine(l)
 	return p.w.addBody(body)
 }
 
-// count adds a line to what the next mark will say.
-func (p *pass) count(l *Line) {
+// countLine adds a line to what the next mark will say.
+func (p *syncPass) countLine(l *Line) {
 	switch {
-	case l.Kind.message():
-		p.at.Messages++
+	case l.Kind.isMessage():
+		p.nextMark.Messages++
 	case l.Kind == Kind(conversation.Call), l.Kind == Kind(conversation.TokenUsage):
-		p.at.Events++
+		p.nextMark.Events++
 	}
-	if l.Time.After(p.at.Last) {
-		p.at.Last = l.Time
+	if l.Time.After(p.nextMark.Last) {
+		p.nextMark.Last = l.Time
 	}
 }
 
-// line returns an entry as a line, and the text of a result that is kept aside.
-func (p *pass) line(e conversation.Entry) (l *Line, large string) {
-	clean := func(s string) string { return p.y.Redact(valid(s)) }
+// makeLine returns an entry as a line, and the text of a result that is kept aside.
+func (p *syncPass) makeLine(e conversation.Entry) (l *Line, large string) {
+	clean := func(s string) string { return p.syncer.Redact(validUTF8(s)) }
 	l = &Line{
 		Kind: Kind(e.Kind), Time: e.Time.UTC(), Tool: clean(e.Tool), CallID: clean(e.CallID), Failed: e.Failed, Rejected: e.Rejected,
 		Message: clean(e.ID), Request: clean(e.Request), Sum: e.Sum, Model: clean(e.Model), Aside: e.Aside, Window: e.Size,
@@ -479,7 +479,7 @@ func (p *pass) line(e conversation.Entry) (l *Line, large string) {
 const noCall = "-"
 
 // setCallText sets a call's text, and notes whether its result is left out.
-func (p *pass) setCallText(l *Line, e conversation.Entry, clean func(string) string) {
+func (p *syncPass) setCallText(l *Line, e conversation.Entry, clean func(string) string) {
 	p.hidden = slices.DeleteFunc(p.hidden, func(id string) bool { return id == noCall })
 	if l.CallID != "" && l.Tool != "" {
 		if p.tools == nil || len(p.tools) > maxHidden {
@@ -509,7 +509,7 @@ func (p *pass) setCallText(l *Line, e conversation.Entry, clean func(string) str
 const maxHidden = 256
 
 // isHidden reports whether the result of a call is left out.
-func (p *pass) isHidden(call string) bool {
+func (p *syncPass) isHidden(call string) bool {
 	call = cmp.Or(call, noCall)
 	n := len(p.hidden)
 	p.hidden = slices.DeleteFunc(p.hidden, func(id string) bool { return id == call })

@@ -129,13 +129,13 @@ func TestTakenBackBeforeThisVersion(t *testing.T) {
 	path := d.store.Path(id)
 	w, _, err := d.store.openWriter(id) // an older gt's mark
 	testenv.NoError(t, err)
-	o, err := d.store.open(id)
+	o, err := d.store.openRecord(id)
 	testenv.NoError(t, err)
-	end, err := o.end()
+	end, err := o.readEnd()
 	testenv.NoError(t, err)
 	o.Close()
 	end.mark.TakenBack = nil
-	testenv.NoError(t, w.add(&Line{Kind: Mark, Time: epoch, Mark: end.mark}))
+	testenv.NoError(t, w.addLine(&Line{Kind: Mark, Time: epoch, Mark: end.mark}))
 	testenv.NoError(t, w.close(false))
 	d.back = []string{"b"}
 	d.expect(id, "ask A|ask B|answer B|tried B")
@@ -162,7 +162,7 @@ func TestLatencyAfterRewind(t *testing.T) {
 	d.back = []string{"b"}
 	id := d.sync(0, "c", "prompt", "ask C")
 	var took []int64
-	testenv.NoError(t, d.store.Events(id, func(h Happened) error {
+	testenv.NoError(t, d.store.Events(id, func(h Event) error {
 		if h.LatencyMs != nil {
 			took = append(took, *h.LatencyMs)
 		}

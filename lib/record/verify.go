@@ -24,13 +24,13 @@ type Seal struct {
 
 // Seal returns the record's Seal. It is zero if the record was removed or does not exist.
 func (s Store) Seal(id ID) (Seal, error) {
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return Seal{}, err
 	}
 	defer o.Close()
-	end, err := o.end()
-	if err != nil || end.gone != "" {
+	end, err := o.readEnd()
+	if err != nil || end.removedAs != "" {
 		return Seal{}, atomicfile.Error("read", o.f.Name(), err)
 	}
 	return Seal{id, end.size, digest(end.last)}, nil
@@ -41,51 +41,51 @@ func (s Store) Seal(id ID) (Seal, error) {
 // seal, if one is given. torn reports that an incomplete line follows, as while one is
 // being written. A result kept aside must be unchanged or cleared.
 func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err error) {
-	o, err := s.open(id)
+	o, err := s.openRecord(id)
 	if err != nil {
 		return 0, "", false, err
 	}
 	defer o.Close()
-	gone := false
+	removed := false
 	var fault, aside *Fault // of a line, and the first of a result
 	checked := map[string]bool{}
 	prev := digest(nil)
-	next, err := o.lines(0, func(line []byte, at int64) bool {
+	next, err := o.forEachLine(0, func(line []byte, at int64) bool {
 		lines++
-		no := func(why string) bool {
+		fail := func(why string) bool {
 			fault = &Fault{lines, why}
 			return false
 		}
 		l, err := Parse(line)
 		switch {
-		case bodyOf(line) == nil || err != nil:
-			return no("it is no line of a record")
+		case lineBody(line) == nil || err != nil:
+			return fail("it is no line of a record")
 		case l.Prev != prev && lines == 1:
-			return no("something stood before it")
+			return fail("something stood before it")
 		case l.Prev != prev:
-			return no("it does not fit the line before: one of the two was changed, or something between them is missing")
+			return fail("it does not fit the line before: one of the two was changed, or something between them is missing")
 		case lines == 1 && (l.Kind != Head || l.Head == nil):
-			return no("it does not say whose conversation it is")
+			return fail("it does not say whose conversation it is")
 		case lines == 1 && l.Head.ID != id:
-			return no("it is of the record " + string(l.Head.ID))
+			return fail("it is of the record " + string(l.Head.ID))
 		}
 		prev = digest(line)
-		gone = gone || l.Gone != nil
-		if seal != nil && !gone && at+int64(len(line))+1 == seal.Size {
+		removed = removed || l.Gone != nil
+		if seal != nil && !removed && at+int64(len(line))+1 == seal.Size {
 			if prev != seal.Digest {
-				return no("another line stood here when the session ended")
+				return fail("another line stood here when the session ended")
 			}
 			seal = nil
 		}
 		if c := l.Context; c != nil && aside == nil && !checked[c.Ref] {
 			checked[c.Ref] = true
-			if _, err := s.Context(*c); err != nil && !errors.Is(err, ErrCleared) {
+			if _, err := s.ReadContext(*c); err != nil && !errors.Is(err, ErrCleared) {
 				aside = &Fault{lines, err.Error()}
 			}
 		}
 		return true
 	})
-	torn = next < o.length()
+	torn = next < o.unpackedSize()
 	switch {
 	case err != nil:
 		return lines, "", false, err
@@ -93,7 +93,7 @@ func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err
 		return lines, "", false, fault
 	case lines == 0:
 		return 0, "", torn, &Fault{1, "the record is empty"}
-	case seal != nil && !gone:
+	case seal != nil && !removed:
 		return lines, "", false, &Fault{lines + 1, fmt.Sprintf("lines are missing: the record had %d bytes when the session ended, and has %d", seal.Size, next)}
 	case aside != nil:
 		return lines, prev, torn, aside

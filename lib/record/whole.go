@@ -40,7 +40,7 @@ const (
 	Commit       = "commit"
 )
 
-type Happened struct {
+type Event struct {
 	Type string    `json:"type"`
 	Time time.Time `json:"timestamp,omitzero"`
 
@@ -83,7 +83,7 @@ func (s Store) Messages(id ID, each func(Message) error) (err error) {
 }
 
 // Events calls each for the events of a record. A tool_call comes when its result does.
-func (s Store) Events(id ID, each func(Happened) error) error {
+func (s Store) Events(id ID, each func(Event) error) error {
 	h := eventConverter{each: each}
 	err := s.liveLines(id, 0, func(l Line, _ int64, live bool) bool {
 		switch conversation.Kind(l.Kind) {
@@ -105,13 +105,13 @@ func (s Store) Events(id ID, each func(Happened) error) error {
 
 // eventConverter converts the lines of a record to events, one after the other.
 type eventConverter struct {
-	each  func(Happened) error
+	each  func(Event) error
 	err   error // the first that each returned; nothing is given after it
 	begun time.Time
-	asked time.Time  // the time of the model's last input
-	llm   *Happened  // the last request, whose usage the client may repeat
-	llmID string     // its message
-	calls []Happened // calls that wait for their results
+	asked time.Time // the time of the model's last input
+	llm   *Event    // the last request, whose usage the client may repeat
+	llmID string    // its message
+	calls []Event   // calls that wait for their results
 }
 
 // convert gives the events of a line, except those that wait for later lines.
@@ -121,25 +121,25 @@ func (h *eventConverter) convert(l *Line) {
 		if l.Head != nil {
 			h.begun = l.Head.Started
 		}
-		h.give(Happened{Type: SessionStart, Time: h.begun})
+		h.give(Event{Type: SessionStart, Time: h.begun})
 	case End:
-		e := Happened{Type: SessionEnd, Time: l.Time, Reason: l.Cause}
+		e := Event{Type: SessionEnd, Time: l.Time, Reason: l.Cause}
 		if !h.begun.IsZero() {
 			e.DurationMs = millisBetween(h.begun, l.Time)
 		}
 		h.giveAfterRequest(e)
 	case StepBegun, StepDone:
-		h.giveAfterRequest(Happened{Type: string(l.Kind), Time: l.Time, Name: l.Name})
+		h.giveAfterRequest(Event{Type: string(l.Kind), Time: l.Time, Name: l.Name})
 	}
 	switch conversation.Kind(l.Kind) {
 	case conversation.Answer:
 		if l.Failed { // text of the client about an error
-			h.giveAfterRequest(Happened{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
+			h.giveAfterRequest(Event{Type: Error, Time: l.Time, Name: "api_error", Message: shorten(l.Text)})
 		}
 	case conversation.TokenUsage:
 		h.addUsage(l)
 	case conversation.Call:
-		h.calls = append(h.calls, Happened{Type: ToolCall, Time: l.Time, Name: l.Tool, Args: l.Text, CallID: l.CallID})
+		h.calls = append(h.calls, Event{Type: ToolCall, Time: l.Time, Name: l.Tool, Args: l.Text, CallID: l.CallID})
 		if l.Text == "" {
 			h.calls[len(h.calls)-1].Args = l.Target
 		}
@@ -148,14 +148,14 @@ func (h *eventConverter) convert(l *Line) {
 	}
 }
 
-func (h *eventConverter) give(e Happened) {
+func (h *eventConverter) give(e Event) {
 	if h.err == nil {
 		h.err = h.each(e)
 	}
 }
 
 // giveAfterRequest gives the waiting request, and then e.
-func (h *eventConverter) giveAfterRequest(e Happened) {
+func (h *eventConverter) giveAfterRequest(e Event) {
 	h.giveWaitingRequest()
 	h.give(e)
 }
@@ -184,7 +184,7 @@ func (h *eventConverter) addUsage(l *Line) {
 		return
 	}
 	h.giveWaitingRequest()
-	h.llm, h.llmID = &Happened{Type: LLMCall, Time: l.Time, Model: l.Model, Usage: tokens}, l.Message
+	h.llm, h.llmID = &Event{Type: LLMCall, Time: l.Time, Model: l.Model, Usage: tokens}, l.Message
 	if !h.asked.IsZero() && !l.Aside {
 		h.llm.LatencyMs = millisBetween(h.asked, l.Time)
 	}
@@ -193,7 +193,7 @@ func (h *eventConverter) addUsage(l *Line) {
 // addResult gives the oldest waiting call with the result's id, which is empty if the client
 // gives no ids.
 func (h *eventConverter) addResult(l *Line) {
-	at := slices.IndexFunc(h.calls, func(c Happened) bool { return c.CallID == l.CallID })
+	at := slices.IndexFunc(h.calls, func(c Event) bool { return c.CallID == l.CallID })
 	if at < 0 {
 		return // its call is not in the record
 	}
@@ -215,7 +215,7 @@ func (h *eventConverter) addResult(l *Line) {
 	if l.Rejected {
 		name = "tool_rejected"
 	}
-	h.give(Happened{Type: Error, Time: l.Time, Name: name, Message: shorten(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
+	h.give(Event{Type: Error, Time: l.Time, Name: name, Message: shorten(l.Text), Context: map[string]string{"tool": e.Name, "callId": e.CallID}})
 }
 
 // giveCommits gives the commits in git's output: "[main 1a2b3c4] subject", "[main
@@ -230,7 +230,7 @@ func (h *eventConverter) giveCommits(l *Line) {
 		hash := words[len(words)-1]
 		const least, most = 7, 64
 		if len(hash) >= least && len(hash) <= most && strings.Trim(hash, "0123456789abcdef") == "" {
-			h.give(Happened{Type: Commit, Time: l.Time, Name: hash, Message: shorten(subject)})
+			h.give(Event{Type: Commit, Time: l.Time, Name: hash, Message: shorten(subject)})
 		}
 	}
 }
@@ -275,28 +275,28 @@ func (s Store) WriteS3(id ID, to io.Writer) error {
 	}
 	n = 0
 	w.WriteString("],\n\"events\":[\n")
-	if err := s.Events(id, func(h Happened) error { return item(h) }); err != nil {
+	if err := s.Events(id, func(h Event) error { return item(h) }); err != nil {
 		return err
 	}
 	w.WriteString("]}\n")
 	return w.Flush()
 }
 
-func (s Store) wholePath(id ID) string { return filepath.Join(s.Sessions, string(id)+".json") }
+func (s Store) s3Path(id ID) string { return filepath.Join(s.Sessions, string(id)+".json") }
 
-// WriteWhole writes the record's file in S3's format. The lines remain authoritative.
-func (s Store) WriteWhole(id ID) error {
+// WriteS3File writes the record's file in S3's format. The lines remain authoritative.
+func (s Store) WriteS3File(id ID) error {
 	lock, err := s.Lock(id)
 	if err != nil {
 		return err
 	}
 	defer lock.Remove()
-	return replace(s.wholePath(id), func(f *os.File) error { return s.WriteS3(id, f) })
+	return replaceFile(s.s3Path(id), func(f *os.File) error { return s.WriteS3(id, f) })
 }
 
-// replace writes a file that may be too large for memory: to another name, synced, then
+// replaceFile writes a file that may be too large for memory: to another name, synced, then
 // renamed. Only one process may do so for a path at a time.
-func replace(path string, write func(*os.File) error) error {
+func replaceFile(path string, write func(*os.File) error) error {
 	aside := path + ".new"
 	if err := atomicfile.Remove(aside); err != nil { // left by a kill
 		return err

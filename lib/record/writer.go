@@ -23,17 +23,17 @@ const flushSize = 1 << 20
 
 // openWriter opens a record for appending, and creates it if necessary. It removes an
 // incomplete last line, which a killed writer left: no mark counts on it.
-func (s Store) openWriter(id ID) (*writer, ending, error) {
-	if err := s.unpack(id); err != nil { // mutant skip: TestPack
-		return nil, ending{}, err
+func (s Store) openWriter(id ID) (*writer, recordEnd, error) {
+	if err := s.unpackInPlace(id); err != nil { // mutant skip: TestPack
+		return nil, recordEnd{}, err
 	}
 	path := s.Path(id)
 	f, err := atomicfile.OpenAppend(path)
 	if err != nil {
-		return nil, ending{}, err
+		return nil, recordEnd{}, err
 	}
 	w := &writer{path: path, f: f}
-	end, err := w.begin()
+	end, err := w.repairEnd()
 	if err != nil {
 		f.Close()
 		return nil, end, atomicfile.Error("use", path, err)
@@ -41,24 +41,24 @@ func (s Store) openWriter(id ID) (*writer, ending, error) {
 	return w, end, nil
 }
 
-// begin checks and repairs the file, and takes the digest of its last line for the next one.
-func (w *writer) begin() (ending, error) {
+// repairEnd checks and repairs the file, and takes the digest of its last line for the next one.
+func (w *writer) repairEnd() (recordEnd, error) {
 	info, err := w.f.Stat()
 	if err == nil {
 		err = atomicfile.CheckFileOwner(info)
 	}
 	if err == nil {
-		err = atomicfile.OneName(info)
+		err = atomicfile.CheckOneName(info)
 	}
 	if err != nil {
-		return ending{}, err
+		return recordEnd{}, err
 	}
 	if info.Mode().Perm() != 0o600 { // others could read or write it
 		if err := w.f.Chmod(0o600); err != nil {
-			return ending{}, err
+			return recordEnd{}, err
 		}
 	}
-	end, err := endOf(w.f, info.Size())
+	end, err := scanEnd(w.f, info.Size())
 	if err != nil {
 		return end, err
 	}
@@ -71,8 +71,8 @@ func (w *writer) begin() (ending, error) {
 	return end, nil
 }
 
-func (w *writer) add(l *Line) error {
-	body, err := w.enc.body(l)
+func (w *writer) addLine(l *Line) error {
+	body, err := w.enc.encodeBody(l)
 	if err != nil {
 		return err
 	}

@@ -27,21 +27,21 @@ const (
 	mostLeases  = 200 // in a question
 	maxLeases   = 256 << 10
 	leasesEvery = 5 * time.Second
-	// stepMost bounds the silence that one scan counts: this machine may have slept.
-	stepMost = 10 * time.Second
+	// maxStep bounds the silence that one scan counts: this machine may have slept.
+	maxStep = 10 * time.Second
 )
 
 // leases are the works of this host for any host, by the IDs of their letters.
 type leases struct {
-	tries   map[string]*peer.Tries // by the letter's id
-	scanned time.Time              // when the work was last gone through
-	asked   time.Time              // when hosts were last asked where it is
+	tries     map[string]*peer.Tries // by the letter's id
+	scannedAt time.Time              // when the work was last gone through
+	askedAt   time.Time              // when hosts were last asked where it is
 }
 
-// offer offers the work that waits for any host, and asks where the work is that was offered.
-func (r *Relay) offer(_ context.Context, now time.Time) error {
-	step := min(now.Sub(r.leases.scanned).Abs(), stepMost)
-	r.leases.scanned = now
+// offerWork offers the work that waits for any host, and asks where the work is that was offered.
+func (r *Relay) offerWork(_ context.Context, now time.Time) error {
+	step := min(now.Sub(r.leases.scannedAt).Abs(), maxStep)
+	r.leases.scannedAt = now
 	for _, m := range r.remotes {
 		m.silence += step // it was not heard meanwhile, though this host listened
 	}
@@ -50,44 +50,44 @@ func (r *Relay) offer(_ context.Context, now time.Time) error {
 		return err
 	}
 	waits := map[string]peer.Letter{}
-	for _, l := range all {
-		if l.Host == peer.AnyHost {
-			waits[l.ID] = l
-			if r.leases.tries[l.ID] == nil {
-				r.leases.tries[l.ID] = &peer.Tries{}
+	for _, letter := range all {
+		if letter.Host == peer.AnyHost {
+			waits[letter.ID] = letter
+			if r.leases.tries[letter.ID] == nil {
+				r.leases.tries[letter.ID] = &peer.Tries{}
 			}
 		}
 	}
-	ask := now.Sub(r.leases.asked).Abs() >= min(leasesEvery, r.LostAfter/4)
+	ask := now.Sub(r.leases.askedAt).Abs() >= min(leasesEvery, r.LostAfter/4)
 	if ask {
-		r.leases.asked = now
+		r.leases.askedAt = now
 	}
 	questions := map[string][]peer.Lease{}
 	for _, id := range slices.Sorted(maps.Keys(r.leases.tries)) { // the oldest first
-		w := r.leases.tries[id]
-		l, wanted := waits[id]
-		if wanted && r.isWorkDone(w) {
-			if err := r.outbox.Remove(l); err != nil {
+		work := r.leases.tries[id]
+		letter, wanted := waits[id]
+		if wanted && r.isWorkDone(work) {
+			if err := r.outbox.Remove(letter); err != nil {
 				return err
 			}
 			wanted = false
 		}
-		if last := w.LastTry(); wanted && (last == nil || r.isGivenUp(last)) {
-			if err := r.offerTo(w, l, now); err != nil {
+		if last := work.LastTry(); wanted && (last == nil || r.isGivenUp(last)) {
+			if err := r.offerTo(work, letter, now); err != nil {
 				return err
 			}
 		}
-		if !wanted && !slices.ContainsFunc(w.Tries, func(t peer.Try) bool { return !t.IsOver() && r.remote(t.Key) != nil }) { // all know
+		if !wanted && !slices.ContainsFunc(work.Tries, func(t peer.Try) bool { return !t.IsOver() && r.reachableHost(t.Key) != nil }) { // all know
 			delete(r.leases.tries, id)
 			if err := r.outbox.RemoveTries(id); err != nil {
 				return err
 			}
 			continue
 		}
-		for i, t := range w.Tries {
-			late := i < len(w.Tries)-1 || !wanted
+		for i, t := range work.Tries {
+			late := i < len(work.Tries)-1 || !wanted
 			if ask && !t.IsOver() {
-				questions[t.Key] = append(questions[t.Key], peer.Lease{Letter: t.Letter, Template: w.Template, Recall: late || w.Late != "", Late: late})
+				questions[t.Key] = append(questions[t.Key], peer.Lease{Letter: t.Letter, Template: work.Template, Recall: late || work.Late != "", Late: late})
 			}
 		}
 	}
@@ -99,10 +99,10 @@ func (r *Relay) offer(_ context.Context, now time.Time) error {
 	return nil
 }
 
-// remote returns a host, this one included, or nil if nothing can be sent to it any more.
-func (r *Relay) remote(key string) *remote {
-	if key == r.own.Key {
-		return &remote{host: r.own}
+// reachableHost returns a host, this one included, or nil if nothing can be sent to it any more.
+func (r *Relay) reachableHost(key string) *remoteHost {
+	if key == r.self.Key {
+		return &remoteHost{host: r.self}
 	}
 	if m := r.remotes[key]; m != nil && !m.trust.Revoked {
 		return m
@@ -119,23 +119,23 @@ func (r *Relay) isWorkDone(w *peer.Tries) bool {
 // isGivenUp reports whether no session of an offer's host has the work or will get it, as far as
 // is known: a host that was not heard for too long has lost it.
 func (r *Relay) isGivenUp(t *peer.Try) bool {
-	m := r.remote(t.Key)
+	m := r.reachableHost(t.Key)
 	return t.IsOver() || m == nil || m.silence > r.LostAfter
 }
 
 // offerTo offers a work to the host that has most free sessions for it, if there is one.
-func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
-	text, err := atomicfile.IfExists(r.outbox.Read(l))
+func (r *Relay) offerTo(work *peer.Tries, letter peer.Letter, now time.Time) error {
+	text, err := atomicfile.IfExists(r.outbox.Read(letter))
 	if err != nil || text == nil {
 		return err
 	}
-	if w.Template == "" {
-		if w.Template, err = peer.TemplateOf(text); err != nil {
-			r.Warn(fmt.Errorf("cannot offer %s: %w", l.ID, err))
+	if work.Template == "" {
+		if work.Template, err = peer.TemplateOf(text); err != nil {
+			r.Warn(fmt.Errorf("cannot offer %s: %w", letter.ID, err))
 			return nil
 		}
 	}
-	to := r.findFreeHost(w, now)
+	to := r.findFreeHost(work, now)
 	if to == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 		return err
 	}
 	again := 0
-	tries := slices.DeleteFunc(slices.Clone(w.Tries), func(t peer.Try) bool {
+	tries := slices.DeleteFunc(slices.Clone(work.Tries), func(t peer.Try) bool {
 		is := t.IsOver() && t.Key == to.host.Key
 		if is && t.State == peer.Declined {
 			again = t.Again + 1
@@ -153,25 +153,25 @@ func (r *Relay) offerTo(w *peer.Tries, l peer.Letter, now time.Time) error {
 		return is
 	})
 	tries = append(tries, peer.Try{Host: host, Key: to.host.Key, Letter: offer.ID, At: now, State: peer.Offered, Again: again})
-	if err := r.outbox.SetTries(l.ID, peer.Tries{Template: w.Template, Tries: tries, Late: w.Late}); err != nil {
+	if err := r.outbox.SetTries(letter.ID, peer.Tries{Template: work.Template, Tries: tries, Late: work.Late}); err != nil {
 		return err
 	}
-	w.Tries = tries // from here on no other host has it, if the next step fails as well
-	if to.host.Key != r.own.Key {
+	work.Tries = tries // from here on no other host has it, if the next step fails as well
+	if to.host.Key != r.self.Key {
 		return r.outbox.PutAs(offer, text)
 	}
-	says := peer.Try{Letter: offer.ID, State: peer.Open}
-	err = r.Kinds[peer.Offer].Deliver(Sender{Host: r.own, Sent: now}, offer, bytes.NewReader(text))
+	answer := peer.Try{Letter: offer.ID, State: peer.Open}
+	err = r.Kinds[peer.Offer].Deliver(Sender{Host: r.self, Sent: now}, offer, bytes.NewReader(text))
 	if refused := new(Refused); errors.As(err, &refused) {
-		says.State, says.Reason = peer.Declined, refused.Reason
+		answer.State, answer.Reason = peer.Declined, refused.Reason
 	} else if err != nil {
 		return err
 	}
-	return r.settle(r.own.Key, says)
+	return r.recordAnswer(r.self.Key, answer)
 }
 
 // findFreeHost returns the host with the most sessions that can get this work.
-func (r *Relay) findFreeHost(w *peer.Tries, now time.Time) (to *remote) {
+func (r *Relay) findFreeHost(w *peer.Tries, now time.Time) (to *remoteHost) {
 	most := 0
 	for _, m := range r.remotes {
 		if m.trust.Revoked || m.host.Box == "" || m.host.IsAway(now) || m.host.Denies(peer.Work) {
@@ -179,20 +179,20 @@ func (r *Relay) findFreeHost(w *peer.Tries, now time.Time) (to *remote) {
 		}
 		agents, err := r.hosts.Agents(m.host, now)
 		r.Warn(err)
-		if n := r.room(w, m.host.Key, agents, now); n > most {
+		if n := r.countFree(w, m.host.Key, agents, now); n > most {
 			to, most = m, n
 		}
 	}
-	own := &remote{host: r.own}
+	own := &remoteHost{host: r.self}
 	own.host.LastSeen = now
-	if n := r.room(w, r.own.Key, peer.ParseAgents(own.host, r.states, now), now); n > most {
+	if n := r.countFree(w, r.self.Key, peer.ParseAgents(own.host, r.states, now), now); n > most {
 		to = own
 	}
 	return to
 }
 
-// room returns how many of a host's sessions can get a work, and have none of this giver.
-func (r *Relay) room(w *peer.Tries, key string, agents []peer.Agent, now time.Time) (n int) {
+// countFree returns how many of a host's sessions can get a work, and have none of this giver.
+func (r *Relay) countFree(w *peer.Tries, key string, agents []peer.Agent, now time.Time) (n int) {
 	for _, a := range agents {
 		if a.Template == w.Template && a.Routable && a.Runs() {
 			n++
@@ -202,7 +202,7 @@ func (r *Relay) room(w *peer.Tries, key string, agents []peer.Agent, now time.Ti
 		for _, t := range other.Tries {
 			switch {
 			case t.Key != key:
-			case other == w && t.State == peer.Declined && now.Sub(t.At).Abs() < refusedFor(t.Again): // mutant never: TestAnyRefused
+			case other == w && t.State == peer.Declined && now.Sub(t.At).Abs() < refusalWait(t.Again): // mutant never: TestAnyRefused
 				return 0
 			case other.Template == w.Template && !t.IsOver():
 				n--
@@ -212,25 +212,25 @@ func (r *Relay) room(w *peer.Tries, key string, agents []peer.Agent, now time.Ti
 	return n
 }
 
-// refusedFor is how long a host that refused work is not asked again: ten seconds, and twice as
+// refusalWait is how long a host that refused work is not asked again: ten seconds, and twice as
 // long each time. Its person can allow more meanwhile, or make the template.
-func refusedFor(again int) time.Duration { return min(10*time.Second<<min(again, 10), LostAfter) }
+func refusalWait(again int) time.Duration { return min(10*time.Second<<min(again, 10), LostAfter) }
 
 // askLeases asks a host where work is.
 func (r *Relay) askLeases(key string, q []peer.Lease) error {
-	to := r.remote(key)
+	to := r.reachableHost(key)
 	if to == nil {
 		return nil
 	}
-	if key == r.own.Key {
+	if key == r.self.Key {
 		for _, l := range q {
-			t, err := r.Held(r.own, l)
+			t, err := r.FindWork(r.self, l)
 			if t.State == peer.Missing { // a kill came before it was delivered
 				t.State = peer.Offered
 			}
 			if err != nil {
 				r.Warn(err)
-			} else if err := r.settle(key, t); err != nil {
+			} else if err := r.recordAnswer(key, t); err != nil {
 				return err
 			}
 		}
@@ -246,9 +246,9 @@ func (r *Relay) askLeases(key string, q []peer.Lease) error {
 
 // answerLeases tells a host where the work is that it gave. Work that it takes back before the
 // letter with it arrived here is refused when it arrives.
-func (r *Relay) answerLeases(from *remote, body []byte) error {
+func (r *Relay) answerLeases(from *remoteHost, body []byte) error {
 	var q []peer.Lease
-	if json.Unmarshal(body, &q) != nil || len(q) > mostLeases || r.Held == nil {
+	if json.Unmarshal(body, &q) != nil || len(q) > mostLeases || r.FindWork == nil {
 		return refusal("a question that cannot be read")
 	}
 	var answers []peer.Try
@@ -268,18 +268,18 @@ func (r *Relay) answerLeases(from *remote, body []byte) error {
 }
 
 // heldHere returns where offered work is on this host. A Try without a state is no answer yet.
-func (r *Relay) heldHere(from *remote, l peer.Lease) (peer.Try, error) {
-	reason, came := from.letters.came[l.Letter]
+func (r *Relay) heldHere(from *remoteHost, l peer.Lease) (peer.Try, error) {
+	reason, came := from.letters.arrived[l.Letter]
 	if !came && l.Recall {
 		if !from.letterRate.AllowN(r.Now(), 1) {
 			return peer.Try{}, nil
 		}
-		if t, err := r.Held(from.host, l); err != nil || t.State != peer.Missing { // a kill came before it was noted
+		if t, err := r.FindWork(from.host, l); err != nil || t.State != peer.Missing { // a kill came before it was noted
 			return t, err
 		}
 		// The letter counts as refused from now on, so that it is not delivered if it still comes.
 		came, reason = true, "it was taken back"
-		if err := from.letters.add(l.Letter, reason); err != nil {
+		if err := from.letters.addLetter(l.Letter, reason); err != nil {
 			return peer.Try{}, err
 		}
 	}
@@ -289,43 +289,43 @@ func (r *Relay) heldHere(from *remote, l peer.Lease) (peer.Try, error) {
 	case reason != "":
 		return peer.Try{Letter: l.Letter, State: peer.Declined, Reason: reason}, nil
 	}
-	return r.Held(from.host, l)
+	return r.FindWork(from.host, l)
 }
 
 // takeLeases takes the answers of a host.
-func (r *Relay) takeLeases(from *remote, body []byte) error {
+func (r *Relay) takeLeases(from *remoteHost, body []byte) error {
 	var answers []peer.Try
 	if json.Unmarshal(body, &answers) != nil || len(answers) > mostLeases {
 		return refusal("an answer that cannot be read")
 	}
 	for _, t := range answers {
-		if err := r.settle(from.host.Key, t); err != nil {
+		if err := r.recordAnswer(from.host.Key, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settle records what a host says of a work that it was offered.
-func (r *Relay) settle(key string, says peer.Try) error {
+// recordAnswer records what a host says of a work that it was offered.
+func (r *Relay) recordAnswer(key string, answer peer.Try) error {
 	for id, w := range r.leases.tries {
-		i := slices.IndexFunc(w.Tries, func(t peer.Try) bool { return t.Key == key && t.Letter == says.Letter })
+		i := slices.IndexFunc(w.Tries, func(t peer.Try) bool { return t.Key == key && t.Letter == answer.Letter })
 		if i < 0 {
 			continue
 		}
 		t := &w.Tries[i]
 		offer := peer.Letter{Host: t.Host, ID: t.Letter, Kind: peer.Offer}
-		if says.State == peer.Offered && t.State == peer.Offered && !atomicfile.Exists(r.outbox.Path(offer)) {
-			says.State = peer.Recalled // a kill came before it was sent
+		if answer.State == peer.Offered && t.State == peer.Offered && !atomicfile.Exists(r.outbox.Path(offer)) {
+			answer.State = peer.Recalled // a kill came before it was sent
 		}
-		if t.IsOver() || says.State == peer.Offered || t.State == says.State && t.Session == says.Session {
+		if t.IsOver() || answer.State == peer.Offered || t.State == answer.State && t.Session == answer.Session {
 			return nil
 		}
-		if !slices.Contains(peer.OfferStates, says.State) {
-			r.refuse("an answer that cannot be read")
+		if !slices.Contains(peer.OfferStates, answer.State) {
+			r.countRefused("an answer that cannot be read")
 			return nil
 		}
-		t.State, t.Session, t.Reason = says.State, fmt.Sprintf("%.128s", says.Session), fmt.Sprintf("%.1000s", says.Reason)
+		t.State, t.Session, t.Reason = answer.State, fmt.Sprintf("%.128s", answer.Session), fmt.Sprintf("%.1000s", answer.Reason)
 		if t.State == peer.Finished && i < len(w.Tries)-1 { // mutant never: TestAnyLate
 			w.Late = t.Host
 		}

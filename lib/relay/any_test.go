@@ -65,7 +65,7 @@ func (h *host) working(d *desk, sessions int, lostAfter time.Duration) *host {
 		}
 		return nil
 	}}
-	o.Held = func(_ peer.Host, l peer.Lease) (peer.Try, error) {
+	o.FindWork = func(_ peer.Host, l peer.Lease) (peer.Try, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		t := d.held[l.Letter]

@@ -23,26 +23,26 @@ const (
 	beatEvery  = 40 * time.Second // under half of peer.AwayAfter
 	smallFleet = 20               // hosts that all beat so often
 	// beatLatest bounds what is believed: the hub keeps a beat for over twice as long.
-	beatLatest = time.Hour
-	mostAsks   = 3 // for a beat, until its host was heard
+	beatLatest  = time.Hour
+	maxBeatAsks = 3 // for a beat, until its host was heard
 )
 
-// beat says that the host is there, and how far its logs have grown.
-type beat struct {
+// beatMessage says that the host is there, and how far its logs have grown.
+type beatMessage struct {
 	Process string               `json:"process"`
 	Heads   map[string]feed.Head `json:"heads,omitempty"`
 	// Every is how often the host beats, in seconds; peer.Ended says that this was the last one.
 	Every int `json:"every,omitempty"`
 }
 
-// pulse is what a relay knows of the beats of another host.
-type pulse struct {
-	// wanted reports that a beat has to be asked for: an old message came, which the hub sends
+// beatState is what a relay knows of the beats of another host.
+type beatState struct {
+	// mustAsk reports that a beat has to be asked for: an old message came, which the hub sends
 	// again unless the clock of its host was set back, or its host has just connected.
-	wanted bool
-	nonce  string    // of the last question
-	asked  time.Time // when it was asked
-	asks   int       // since the host was last heard
+	mustAsk  bool
+	nonce    string    // of the last question
+	asked    time.Time // when it was asked
+	askCount int       // since the host was last heard
 }
 
 // beatInterval returns how often this host beats.
@@ -56,19 +56,19 @@ func (r *Relay) beatInterval(now time.Time) time.Duration {
 	return min(r.Beat*time.Duration(max(hosts, r.Small))/time.Duration(r.Small), beatLatest)
 }
 
-// beat says that this host is there, if it is time to.
-func (r *Relay) beat(_ context.Context, now time.Time) error {
+// sendBeat says that this host is there, if it is time to.
+func (r *Relay) sendBeat(_ context.Context, now time.Time) error {
 	every := r.beatInterval(now)
-	if now.Sub(r.lastBeat).Abs() < min(every, r.promised) {
+	if now.Sub(r.lastBeat).Abs() < min(every, r.promisedEvery) {
 		return nil
 	}
-	r.promised, r.lastBeat = every, now
+	r.promisedEvery, r.lastBeat = every, now
 	return r.publishBeat("", "")
 }
 
 // publishBeat says that this host is there: to the host with the key that has asked, or to all.
 func (r *Relay) publishBeat(to, nonce string) error {
-	body, err := json.Marshal(beat{Process: r.process, Heads: r.source.Heads(), Every: int(r.promised / time.Second)})
+	body, err := json.Marshal(beatMessage{Process: r.process, Heads: r.source.Heads(), Every: int(r.promisedEvery / time.Second)})
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (r *Relay) publishBeat(to, nonce string) error {
 
 // publishEnd says that this host is not there any more.
 func (r *Relay) publishEnd() {
-	r.promised = peer.Ended * time.Second
+	r.promisedEvery = peer.Ended * time.Second
 	if r.publishBeat("", "") == nil {
 		_ = r.nc.FlushTimeout(time.Second)
 	}
@@ -89,22 +89,22 @@ func (r *Relay) publishEnd() {
 
 // takeBeat takes a beat that is not older than what came of its host before. live reports
 // whether it came just now.
-func (r *Relay) takeBeat(from *remote, m seal.Message, live bool) error {
-	var b beat
+func (r *Relay) takeBeat(from *remoteHost, m seal.Message, live bool) error {
+	var b beatMessage
 	if err := json.Unmarshal(m.PlainBody(), &b); err != nil {
 		return refusal("a beat that cannot be read")
 	}
 	if len(b.Heads) > feed.MaxFeeds {
 		return refusal("too many logs of " + from.host.Name)
 	}
-	said := len(b.Heads)
+	claimed := len(b.Heads)
 	maps.DeleteFunc(b.Heads, func(name string, head feed.Head) bool { return feed.CheckName(name) != nil || head.Size < 0 })
-	if len(b.Heads) < said {
-		r.refuse("an invalid name or size of a log of " + from.host.Name)
+	if len(b.Heads) < claimed {
+		r.countRefused("an invalid name or size of a log of " + from.host.Name)
 	}
-	was := from.host.Every
-	if from.host.Every = min(max(b.Every, peer.Ended), int(beatLatest/time.Second)); (was == peer.Ended) != (from.host.Every == peer.Ended) {
-		from.changed, from.saved = true, time.Time{} // whether it is away is known at once
+	wasEvery := from.host.Every
+	if from.host.Every = min(max(b.Every, peer.Ended), int(beatLatest/time.Second)); (wasEvery == peer.Ended) != (from.host.Every == peer.Ended) {
+		from.isUnsaved, from.savedAt = true, time.Time{} // whether it is away is known at once
 	}
 	from.heads = b.Heads
 	if from.heads == nil { // it has no log yet
@@ -123,7 +123,7 @@ func (r *Relay) takeBeat(from *remote, m seal.Message, live bool) error {
 			from.clocks = from.clocks[1:]
 		}
 	}
-	from.pulse.wanted = false
+	from.beats.mustAsk = false
 	r.noteCompleteLogs(from)
 	return nil
 }
@@ -134,7 +134,7 @@ func (r *Relay) askForBeats(_ context.Context, now time.Time) error {
 		return nil
 	}
 	for _, m := range r.remotes {
-		if m.pulse.wanted && !m.trust.Revoked {
+		if m.beats.mustAsk && !m.trust.Revoked {
 			if err := r.askForBeat(m, now); err != nil {
 				return err
 			}
@@ -144,25 +144,25 @@ func (r *Relay) askForBeats(_ context.Context, now time.Time) error {
 }
 
 // askForBeat asks a host for a beat, a few times until it is heard.
-func (r *Relay) askForBeat(m *remote, now time.Time) error {
-	p := &m.pulse
-	wait := min(askAgain, r.Beat/10) << p.asks / 2 // twice as long each time
-	if p.asks > mostAsks || now.Sub(p.asked).Abs() < wait {
+func (r *Relay) askForBeat(m *remoteHost, now time.Time) error {
+	p := &m.beats
+	wait := min(askAgain, r.Beat/10) << p.askCount / 2 // twice as long each time
+	if p.askCount > maxBeatAsks || now.Sub(p.asked).Abs() < wait {
 		return nil
 	}
 	p.nonce, p.asked = newNonce(), now
-	p.asks++
+	p.askCount++
 	return r.publish(r.subject("ask", m.host.Key), r.header("beat", m.host.Key, p.nonce), nil)
 }
 
 // noteSeen records that a host was seen, age ago. An old message proves nothing, because a hub can
 // send it again, unless it answers this host's question. current is false for one that is older
 // than the last one.
-func (r *Relay) noteSeen(from *remote, h seal.Header, live bool, age time.Duration) (current bool) {
-	p := &from.pulse
+func (r *Relay) noteSeen(from *remoteHost, h seal.Header, live bool, age time.Duration) (current bool) {
+	p := &from.beats
 	at, answer := h.Time(), p.nonce != "" && h.ID == p.nonce
 	if !at.After(from.host.Clock) && !answer { // mutant never: TestReplayedBeats
-		p.wanted = p.wanted || live && at.Before(from.host.Clock)
+		p.mustAsk = p.mustAsk || live && at.Before(from.host.Clock)
 		return at.Equal(from.host.Clock)
 	}
 	if answer {
@@ -172,9 +172,9 @@ func (r *Relay) noteSeen(from *remote, h seal.Header, live bool, age time.Durati
 		from.clocks = nil
 	}
 	// How far its logs have grown is known from a beat alone.
-	p.wanted = p.wanted && from.heads == nil
-	if from.host.Clock, from.changed = at, true; live {
-		p.asks, from.silence = 0, 0
+	p.mustAsk = p.mustAsk && from.heads == nil
+	if from.host.Clock, from.isUnsaved = at, true; live {
+		p.askCount, from.silence = 0, 0
 	}
 	if seen := r.Now().Add(-age); seen.After(from.host.LastSeen) || live {
 		from.host.LastSeen = seen

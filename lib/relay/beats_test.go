@@ -232,7 +232,7 @@ func TestIdle(t *testing.T) {
 		o := a.options()
 		connected := make(chan *nats.Conn, 1)
 		o.Connect = func(_ context.Context, keys *seal.Keys) (*nats.Conn, error) { // as dial does
-			nc, err := nats.Connect("", nats.InProcessServer(f.hub), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.Inbox(keys.Public())))
+			nc, err := nats.Connect("", nats.InProcessServer(f.hub), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.InboxPrefix(keys.Public())))
 			connected <- nc
 			return nc, err
 		}

@@ -48,7 +48,7 @@ func (h *host) connectTo(all ...*server.Server) *host {
 	}
 	o := h.options()
 	o.Connect = func(_ context.Context, keys *seal.Keys) (*nats.Conn, error) {
-		return nats.Connect(strings.Join(urls, ","), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.Inbox(keys.Public())))
+		return nats.Connect(strings.Join(urls, ","), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.InboxPrefix(keys.Public())))
 	}
 	return h.upWith(o)
 }

@@ -37,18 +37,18 @@ const (
 
 // question is what a host was asked for last of a file.
 type question struct {
-	id    string // "" once it was answered
-	name  string
-	at    time.Time // when it was last asked
-	asked time.Time // the first time
-	times int       // how often it was asked
+	id         string // "" once it was answered
+	name       string
+	lastAsked  time.Time // when it was last asked
+	firstAsked time.Time // the first time
+	askCount   int       // how often it was asked
 }
 
-// open reports whether the question may still be answered. It is asked again after three seconds,
+// isOpen reports whether the question may still be answered. It is asked again after three seconds,
 // and then after twice as long each time: else a slow line would carry nothing but answers to
 // repeated questions.
-func (q question) open(now time.Time) bool {
-	return now.Sub(q.at).Abs() < askAgain<<min(max(q.times-1, 0), 4)
+func (q question) isOpen(now time.Time) bool {
+	return now.Sub(q.lastAsked).Abs() < askAgain<<min(max(q.askCount-1, 0), 4)
 }
 
 // A part of a file is as large as the line to its host allows in about a second: whatever else
@@ -67,8 +67,8 @@ func questionKey(name string) string {
 }
 
 // hasAsked reports whether a host was asked for a file just now.
-func (m *remote) hasAsked(name string, now time.Time) bool {
-	return m.asked[questionKey(name)].open(now)
+func (m *remoteHost) hasAsked(name string, now time.Time) bool {
+	return m.asked[questionKey(name)].isOpen(now)
 }
 
 func newNonce() string {
@@ -78,22 +78,22 @@ func newNonce() string {
 }
 
 // askForFile asks a host for a part of a file.
-func (r *Relay) askForFile(from *remote, what string, want feed.Want) error {
+func (r *Relay) askForFile(from *remoteHost, what string, want feed.Want) error {
 	want.Name = what + "/" + want.Name
-	want.Most = from.part
+	want.Most = from.partSize
 	q, now := from.asked[questionKey(want.Name)], r.Now()
 	if q.id == "" || q.name != want.Name { // otherwise an answer on its way still counts
-		q = question{id: newNonce(), name: want.Name, asked: now}
+		q = question{id: newNonce(), name: want.Name, firstAsked: now}
 	}
-	q.at = now
-	q.times++
+	q.lastAsked = now
+	q.askCount++
 	from.asked[questionKey(want.Name)] = q
 	return r.sendJSON(from, "ask", kindFile, q.id, want)
 }
 
 // answerFile sends a part of a file to the host that asks for it, unless it has asked for so much
 // that it has to wait: it asks again. Records leave a quarter for its letters and logs.
-func (r *Relay) answerFile(to *remote, id string, body []byte) error {
+func (r *Relay) answerFile(to *remoteHost, id string, body []byte) error {
 	var want feed.Want
 	if json.Unmarshal(body, &want) != nil || want.From < 0 {
 		return refusal("a question that cannot be read")
@@ -134,11 +134,11 @@ func (r *Relay) answerFile(to *remote, id string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	return r.send(to, "chunk", kindFile, id, data)
+	return r.sendTo(to, "chunk", kindFile, id, data)
 }
 
 // openFile opens a file of this host that another one asks for, or returns fs.ErrNotExist.
-func (r *Relay) openFile(to *remote, what, name string) (f *os.File, done func(), err error) {
+func (r *Relay) openFile(to *remoteHost, what, name string) (f *os.File, done func(), err error) {
 	path := ""
 	switch what {
 	case recordFile:
@@ -161,7 +161,7 @@ func (r *Relay) openFile(to *remote, what, name string) (f *os.File, done func()
 }
 
 // takeFile takes a part of a file that this host has asked for, and asks for the next one.
-func (r *Relay) takeFile(from *remote, id string, body []byte) error {
+func (r *Relay) takeFile(from *remoteHost, id string, body []byte) error {
 	c, err := feed.Unmarshal(body)
 	if err != nil {
 		return refusal(err.Error())
@@ -170,10 +170,10 @@ func (r *Relay) takeFile(from *remote, id string, body []byte) error {
 	if q.id == "" || q.id != id || q.name != c.Name {
 		return nil
 	}
-	q.id, q.times = "", 0
+	q.id, q.askCount = "", 0
 	from.asked[questionKey(c.Name)] = q
-	if from.part = min(2*from.part, feed.MaxChunk); r.Now().Sub(q.asked).Abs() > partTakes { // mutant never: TestSmallBeforeLarge
-		from.part = max(from.part/4, leastPart)
+	if from.partSize = min(2*from.partSize, feed.MaxChunk); r.Now().Sub(q.firstAsked).Abs() > partTakes { // mutant never: TestSmallBeforeLarge
+		from.partSize = max(from.partSize/4, leastPart)
 	}
 	what, name, _ := strings.Cut(c.Name, "/")
 	c.Name = name
@@ -192,14 +192,14 @@ func (r *Relay) takeFile(from *remote, id string, body []byte) error {
 }
 
 // takeLog adds to the copy of a log, and asks for what is still missing: after an answer at once.
-func (r *Relay) takeLog(from *remote, c feed.Chunk, answer bool) error {
-	taken, err := from.logs.Add(c)
+func (r *Relay) takeLog(from *remoteHost, c feed.Chunk, answer bool) error {
+	taken, err := from.logs.AddChunk(c)
 	if errors.Is(err, feed.ErrFull) {
 		return refusal("a log of " + from.host.Name + " that is too long, or one too many")
 	} else if err != nil {
 		return err
 	}
-	if taken && from.logs.Complete(c.Name, from.heads[c.Name]) {
+	if taken && from.logs.IsComplete(c.Name, from.heads[c.Name]) {
 		r.noteCompleteLogs(from)
 		return nil
 	}
@@ -209,7 +209,7 @@ func (r *Relay) takeLog(from *remote, c feed.Chunk, answer bool) error {
 	return r.askForLog(from, c.Name)
 }
 
-func (r *Relay) askForLog(from *remote, name string) error {
+func (r *Relay) askForLog(from *remoteHost, name string) error {
 	want, err := from.logs.Want(name)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (r *Relay) askForMissing(now time.Time) {
 			if asks == asksAtOnce {
 				break // the others come next time
 			}
-			if m.hasAsked(logFile+"/"+name, now) || m.logs.Complete(name, head) {
+			if m.hasAsked(logFile+"/"+name, now) || m.logs.IsComplete(name, head) {
 				continue
 			}
 			asks++
@@ -241,18 +241,18 @@ func (r *Relay) askForMissing(now time.Time) {
 
 // A letter that is too long for the hub.
 
-// expected is a long letter whose parts come.
-type expected struct {
+// longLetter is a long letter whose parts come.
+type longLetter struct {
 	Kind string   `json:"kind"`
 	Env  envelope `json:"envelope"`
 }
 
-func (r *Relay) parcel(from *remote, id, ext string) string {
+func (r *Relay) parcelPath(from *remoteHost, id, ext string) string {
 	return r.hosts.Path(from.host.Name, "parcels", id+ext)
 }
 
-// parcels returns the ids of the long letters of a host that are on their way.
-func (r *Relay) parcels(from *remote) (ids []string) {
+// parcelIDs returns the ids of the long letters of a host that are on their way.
+func (r *Relay) parcelIDs(from *remoteHost) (ids []string) {
 	entries, _ := atomicfile.ReadDir(r.hosts.Path(from.host.Name, "parcels"))
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".json"); ok && peer.CheckID(id) == nil {
@@ -262,30 +262,30 @@ func (r *Relay) parcels(from *remote) (ids []string) {
 	return ids
 }
 
-// expected returns what is noted of a long letter.
-func (r *Relay) expected(from *remote, id string) (e expected, ok bool) {
-	err := atomicfile.ReadJSON(r.parcel(from, id, ".json"), 4096, &e)
+// readExpected returns what is noted of a long letter.
+func (r *Relay) readExpected(from *remoteHost, id string) (e longLetter, ok bool) {
+	err := atomicfile.ReadJSON(r.parcelPath(from, id, ".json"), 4096, &e)
 	return e, err == nil
 }
 
-// forget removes what came of a long letter.
-func (r *Relay) forget(from *remote, id string) error {
+// dropParcel removes what came of a long letter.
+func (r *Relay) dropParcel(from *remoteHost, id string) error {
 	delete(from.asked, letterFile+"/"+id)
-	delete(from.failed, id)
-	return errors.Join(atomicfile.Remove(r.parcel(from, id, ".json")), feed.Discard(r.parcel(from, id, ".part")))
+	delete(from.failedAt, id)
+	return errors.Join(atomicfile.Remove(r.parcelPath(from, id, ".json")), feed.Discard(r.parcelPath(from, id, ".part")))
 }
 
 // askForParts asks a host for the next parts of its long letters.
-func (r *Relay) askForParts(from *remote, now time.Time) {
+func (r *Relay) askForParts(from *remoteHost, now time.Time) {
 	asks := 0
-	for _, id := range r.parcels(from) {
+	for _, id := range r.parcelIDs(from) {
 		if asks == asksAtOnce {
 			break
 		}
 		var err error
-		if info, failed := os.Lstat(r.parcel(from, id, ".json")); failed == nil && now.Sub(info.ModTime()) > forgotten {
-			err = r.forget(from, id)
-		} else if !from.hasAsked(letterFile+"/"+id, now) && !from.underway[id] && now.Sub(from.failed[id]).Abs() >= resendAfter { // mutant always: TestFailedParcel
+		if info, failed := os.Lstat(r.parcelPath(from, id, ".json")); failed == nil && now.Sub(info.ModTime()) > parcelLifetime {
+			err = r.dropParcel(from, id)
+		} else if !from.hasAsked(letterFile+"/"+id, now) && !from.underway[id] && now.Sub(from.failedAt[id]).Abs() >= resendAfter { // mutant always: TestFailedParcel
 			asks++
 			err = r.askForPart(from, id)
 		}
@@ -293,8 +293,8 @@ func (r *Relay) askForParts(from *remote, now time.Time) {
 	}
 }
 
-func (r *Relay) askForPart(from *remote, id string) error {
-	want, err := feed.Lacking(id, r.parcel(from, id, ".part"))
+func (r *Relay) askForPart(from *remoteHost, id string) error {
+	want, err := feed.NextWant(id, r.parcelPath(from, id, ".part"))
 	if err != nil {
 		return err
 	}
@@ -302,15 +302,15 @@ func (r *Relay) askForPart(from *remote, id string) error {
 }
 
 // takePart adds a part to a long letter, and delivers it once it is complete.
-func (r *Relay) takePart(from *remote, c feed.Chunk) error {
-	e, ok := r.expected(from, c.Name)
+func (r *Relay) takePart(from *remoteHost, c feed.Chunk) error {
+	e, ok := r.readExpected(from, c.Name)
 	if !ok || from.underway[c.Name] {
 		return nil // delivered already
 	}
 	if c.None { // it was taken back
-		return r.forget(from, c.Name)
+		return r.dropParcel(from, c.Name)
 	}
-	path := r.parcel(from, c.Name, ".part")
+	path := r.parcelPath(from, c.Name, ".part")
 	same, complete, err := feed.Append(path, c, e.Env.Size)
 	switch {
 	case err != nil:
@@ -324,11 +324,11 @@ func (r *Relay) takePart(from *remote, c feed.Chunk) error {
 }
 
 // deliverLong delivers a long letter that is complete.
-func (r *Relay) deliverLong(from *remote, id string, e expected) error {
-	if r.full(from) { // its last part comes again
+func (r *Relay) deliverLong(from *remoteHost, id string, e longLetter) error {
+	if r.isFull(from) { // its last part comes again
 		return nil
 	}
-	path := r.parcel(from, id, ".part")
+	path := r.parcelPath(from, id, ".part")
 	text, err := atomicfile.Open(path)
 	if err != nil {
 		return err
@@ -343,14 +343,14 @@ func (r *Relay) deliverLong(from *remote, id string, e expected) error {
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != e.Env.SHA256 { // a loss of power, or a lie: it comes again
 		text.Close()
-		r.refuse("a letter that differs from its checksum")
+		r.countRefused("a letter that differs from its checksum")
 		return feed.Discard(path)
 	}
-	done := func() error { text.Close(); return r.forget(from, id) }
-	if _, came := from.letters.came[id]; came {
+	done := func() error { text.Close(); return r.dropParcel(from, id) }
+	if _, came := from.letters.arrived[id]; came {
 		return done()
 	}
-	if err = r.deliver(from, id, e.Kind, e.Env, text, done); err != nil {
+	if err = r.deliverLetter(from, id, e.Kind, e.Env, text, done); err != nil {
 		text.Close()
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 func TestManyQuestions(t *testing.T) {
 	now, looked := time.Unix(1795712515, 0), 0
 	r := &Relay{Options: Options{Now: func() time.Time { return now }, Logs: func() map[string]string { looked++; return nil }}}
-	to := &remote{answerRate: rate.NewLimiter(bytesPerSec, bytesAtOnce)}
+	to := &remoteHost{answerRate: rate.NewLimiter(bytesPerSec, bytesAtOnce)}
 	ask := func(name string, times int) (left float64) {
 		t.Helper()
 		for range times {

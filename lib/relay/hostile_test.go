@@ -96,7 +96,7 @@ func (l *liar) answers(to *host, answer func(feed.Want) feed.Chunk) {
 			return
 		}
 		var want feed.Want
-		body, err := l.keys.Body(m, 1<<20)
+		body, err := l.keys.OpenBody(m, 1<<20)
 		if err == nil {
 			err = json.Unmarshal(body, &want)
 		}
@@ -496,7 +496,7 @@ func (l *liar) receives(t *testing.T, kind string) <-chan []byte {
 			t.Error(err)
 			return
 		}
-		body, err := l.keys.Body(m, 1<<20)
+		body, err := l.keys.OpenBody(m, 1<<20)
 		if err != nil {
 			t.Error(err)
 			return

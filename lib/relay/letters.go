@@ -26,12 +26,12 @@ import (
 )
 
 const (
-	// inline is the size up to which a letter is kept by the hub. A longer one goes from
+	// maxInline is the size up to which a letter is kept by the hub. A longer one goes from
 	// host to host, in parts, while both are there.
-	inline = 64 << 10
-	// window is how many letters for a host may be without a receipt: the hub keeps that
+	maxInline = 64 << 10
+	// maxUnreceipted is how many letters for a host may be without a receipt: the hub keeps that
 	// many.
-	window = streams.Letters
+	maxUnreceipted = streams.MaxLetters
 	// receiptWait is how long a host that is there may take to deliver a letter, until this one
 	// counts as having sent what there is.
 	receiptWait = 10 * time.Second
@@ -40,39 +40,39 @@ const (
 	// there: they may have twice the most of one.
 	maxParcels = 64
 	maxComing  = 64 << 20
-	// forgotten is when a long letter is forgotten of which nothing came.
-	forgotten = 14 * 24 * time.Hour
+	// parcelLifetime is when a long letter is forgotten of which nothing came.
+	parcelLifetime = 14 * 24 * time.Hour
 )
 
 // envelope is the first line of a letter's body.
 type envelope struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	// Yours is when a letter that counts for a short time only was written: milliseconds since
+	// ReceiverTime is when a letter that counts for a short time only was written: milliseconds since
 	// 1970 by its receiver's clock, which its sender knows from the receiver's beats. A hub that
 	// keeps beats and letters back only makes them older.
-	Yours int64 `json:"yours,omitempty"`
+	ReceiverTime int64 `json:"yours,omitempty"`
 }
 
-// timed reports whether letters of a kind count for a short time only.
-func timed(kind string) bool { return kind == peer.Command || kind == peer.Offer }
+// isTimed reports whether letters of a kind count for a short time only.
+func isTimed(kind string) bool { return kind == peer.Command || kind == peer.Offer }
 
-// letters are the letters that came from a host: a file of lines, an ID each, with the
+// arrivedLetters are the letters that came from a host: a file of lines, an ID each, with the
 // reason if the letter was refused. The file only grows: an old letter may come again
 // after a restored backup.
-type letters struct {
-	path string
-	came map[string]string // the reason of a refusal, or ""
+type arrivedLetters struct {
+	path    string
+	arrived map[string]string // the reason of a refusal, or ""
 }
 
 // openLetters reads the letters that came, and those from before their host was forgotten.
-func openLetters(path, before string) (*letters, error) {
-	l := &letters{path, map[string]string{}}
-	return l, errors.Join(l.read(before), l.read(path))
+func openLetters(path, before string) (*arrivedLetters, error) {
+	l := &arrivedLetters{path, map[string]string{}}
+	return l, errors.Join(l.readLines(before), l.readLines(path))
 }
 
-// read adds the letters that a file has. A missing file has none.
-func (l *letters) read(path string) error {
+// readLines adds the letters that a file has. A missing file has none.
+func (l *arrivedLetters) readLines(path string) error {
 	f, err := atomicfile.IfExists(atomicfile.Open(path))
 	if err != nil || f == nil {
 		return err
@@ -82,14 +82,14 @@ func (l *letters) read(path string) error {
 	for lines.Scan() {
 		id, reason, _ := strings.Cut(lines.Text(), " ")
 		if peer.CheckID(id) == nil { // a torn line names none
-			l.came[id] = reason
+			l.arrived[id] = reason
 		}
 	}
 	return lines.Err()
 }
 
-// add records a letter, synced to disk.
-func (l *letters) add(id, reason string) error {
+// addLetter records a letter, synced to disk.
+func (l *arrivedLetters) addLetter(id, reason string) error {
 	reason = strings.Join(strings.Fields(reason), " ")
 	if err := atomicfile.EnsurePrivateDir(filepath.Dir(l.path)); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (l *letters) add(id, reason string) error {
 	if err := f.Sync(); err != nil {
 		return atomicfile.Error("write", l.path, err)
 	}
-	l.came[id] = reason
+	l.arrived[id] = reason
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (l *letters) add(id, reason string) error {
 func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, err error) {
 	all, err := r.outbox.ReadLetters()
 	r.Warn(err)
-	byName := map[string]*remote{}
+	byName := map[string]*remoteHost{}
 	for _, m := range r.remotes {
 		byName[m.host.Name] = m
 	}
@@ -128,7 +128,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 		if m == nil || m.host.Box == "" || m.trust.Revoked {
 			continue
 		}
-		if out[l.Host]++; out[l.Host] > window {
+		if out[l.Host]++; out[l.Host] > maxUnreceipted {
 			waiting = waiting || !absent[l.Host]
 			continue
 		}
@@ -136,11 +136,11 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			waiting = waiting || m.isExpected(now) && now.Sub(at).Abs() < receiptWait
 			continue
 		}
-		if timed(l.Kind) && (len(m.clocks) == 0 || m.pulse.wanted) { // its next beat says what time it is there
+		if isTimed(l.Kind) && (len(m.clocks) == 0 || m.beats.mustAsk) { // its next beat says what time it is there
 			if err := r.askForBeat(m, now); err != nil {
 				return true, err
 			}
-			waiting = waiting || !m.host.IsAway(now) && m.pulse.asks <= mostAsks
+			waiting = waiting || !m.host.IsAway(now) && m.beats.askCount <= maxBeatAsks
 			continue
 		}
 		if time.Since(began) > scanEvery { // mutant never: TestManyLetters
@@ -148,7 +148,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			continue
 		}
 		if err := r.sendLetter(ctx, m, l); errors.Is(err, jetstream.ErrNoStreamResponse) {
-			absent[l.Host], out[l.Host] = true, window // it was never at this hub
+			absent[l.Host], out[l.Host] = true, maxUnreceipted // it was never at this hub
 			continue
 		} else if err != nil {
 			return true, err
@@ -166,13 +166,13 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 
 // isExpected reports whether a host can be expected to take a letter: it is there, or has just
 // connected and is still asked for its first beat.
-func (m *remote) isExpected(now time.Time) bool {
-	connects := m.host.LastSeen.IsZero() && m.pulse.wanted && m.pulse.asks <= mostAsks
+func (m *remoteHost) isExpected(now time.Time) bool {
+	connects := m.host.LastSeen.IsZero() && m.beats.mustAsk && m.beats.askCount <= maxBeatAsks
 	return connects || !m.host.IsAway(now) // mutant never: TestTemporary
 }
 
 // sendLetter sends a letter, or of one over inline the envelope. It only warns of a bad file.
-func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error {
+func (r *Relay) sendLetter(ctx context.Context, to *remoteHost, l peer.Letter) error {
 	f, err := atomicfile.Open(r.outbox.Path(l))
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) { // otherwise it was taken back
@@ -183,7 +183,7 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 	defer f.Close()
 	sum := sha256.New()
 	var text bytes.Buffer
-	n, err := io.Copy(sum, io.TeeReader(io.LimitReader(f, inline), &text))
+	n, err := io.Copy(sum, io.TeeReader(io.LimitReader(f, maxInline), &text))
 	// Size and checksum are of the whole letter.
 	rest, rerr := io.Copy(sum, f)
 	n += rest
@@ -192,15 +192,15 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 		return nil
 	}
 	e := envelope{Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}
-	if timed(l.Kind) {
-		e.Yours = l.Sent().Add(-to.clockSkew()).UnixMilli()
+	if isTimed(l.Kind) {
+		e.ReceiverTime = l.Sent().Add(-to.clockSkew()).UnixMilli()
 	}
 	body, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
 	body = append(body, '\n')
-	if n <= inline {
+	if n <= maxInline {
 		body = append(body, text.Bytes()...)
 	}
 	h := r.header(l.Kind, to.host.Key, l.ID)
@@ -209,44 +209,44 @@ func (r *Relay) sendLetter(ctx context.Context, to *remote, l peer.Letter) error
 	if err != nil {
 		return err
 	}
-	_, err = r.store(ctx, r.subject("to", to.host.Key), msg, jetstream.WithRetryAttempts(0))
+	_, err = r.storeMessage(ctx, r.subject("to", to.host.Key), msg, jetstream.WithRetryAttempts(0))
 	return err
 }
 
 // takeLetter delivers a letter, once, and says so to its sender.
-func (r *Relay) takeLetter(from *remote, m seal.Message) error {
+func (r *Relay) takeLetter(from *remoteHost, m seal.Message) error {
 	if errors.Join(peer.CheckID(m.ID), peer.CheckKind(m.Kind)) != nil {
 		return refusal("a letter with an invalid name")
 	}
 	if from.underway[m.ID] {
 		return nil
 	}
-	if reason, came := from.letters.came[m.ID]; came { // mutant never: TestReceiptLost
-		return r.receipt(from, m.ID, reason)
+	if reason, came := from.letters.arrived[m.ID]; came { // mutant never: TestReceiptLost
+		return r.sendReceipt(from, m.ID, reason)
 	}
-	body, err := r.keys.Body(m, inline+4096)
+	body, err := r.keys.OpenBody(m, maxInline+4096)
 	if err != nil {
 		return refusal("a letter that cannot be opened")
 	}
 	var e envelope
 	line, text, ok := bytes.Cut(body, []byte("\n"))
-	if !ok || json.Unmarshal(line, &e) != nil || e.Size < 0 || e.Size <= inline && int64(len(text)) != e.Size {
+	if !ok || json.Unmarshal(line, &e) != nil || e.Size < 0 || e.Size <= maxInline && int64(len(text)) != e.Size {
 		return refusal("a letter that cannot be read")
 	}
 	if !from.letterRate.AllowN(r.Now(), 1) {
 		return refusal("too many letters of " + from.host.Name)
 	}
-	if reason, taken := r.takes(from, m.Kind, e.Size); !taken { // mutant never: TestNothingKept
-		return r.answered(from, m.ID, reason)
+	if reason, taken := r.acceptsLetter(from, m.Kind, e.Size); !taken { // mutant never: TestNothingKept
+		return r.answerLetter(from, m.ID, reason)
 	}
-	if e.Size > inline {
-		return r.expect(from, m, e)
+	if e.Size > maxInline {
+		return r.noteLongLetter(from, m, e)
 	}
-	return r.deliver(from, m.ID, m.Kind, e, bytes.NewReader(text), func() error { return nil })
+	return r.deliverLetter(from, m.ID, m.Kind, e, bytes.NewReader(text), func() error { return nil })
 }
 
-// takes reports whether a letter of a kind and size is taken of a host, and why not.
-func (r *Relay) takes(from *remote, name string, size int64) (reason string, taken bool) {
+// acceptsLetter reports whether a letter of a kind and size is taken of a host, and why not.
+func (r *Relay) acceptsLetter(from *remoteHost, name string, size int64) (reason string, taken bool) {
 	kind, known := r.Kinds[name]
 	switch most := cmp.Or(kind.Most, peer.MaxLetter); {
 	case !known:
@@ -260,45 +260,45 @@ func (r *Relay) takes(from *remote, name string, size int64) (reason string, tak
 	return reason, ok
 }
 
-// deliver delivers a letter, and calls done once it is recorded.
-func (r *Relay) deliver(from *remote, id, kind string, e envelope, text io.Reader, done func() error) error {
-	if reason, taken := r.takes(from, kind, e.Size); !taken { // not any more
-		return r.delivered(from, id, &Refused{reason}, done)
+// deliverLetter delivers a letter, and calls done once it is recorded.
+func (r *Relay) deliverLetter(from *remoteHost, id, kind string, e envelope, text io.Reader, done func() error) error {
+	if reason, taken := r.acceptsLetter(from, kind, e.Size); !taken { // not any more
+		return r.finishDelivery(from, id, &Refused{reason}, done)
 	}
 	sender := Sender{Host: from.host, Trust: from.trust}
-	if e.Yours != 0 { // mutant never: TestAge
-		sender.Sent = time.UnixMilli(e.Yours)
+	if e.ReceiverTime != 0 { // mutant never: TestAge
+		sender.Sent = time.UnixMilli(e.ReceiverTime)
 	}
 	err := r.Kinds[kind].Deliver(sender, peer.Letter{Host: from.host.Name, ID: id, Kind: kind}, text)
 	later := new(SlowDelivery)
 	switch {
 	case !errors.As(err, &later):
-		return r.delivered(from, id, err, done)
-	case r.full(from): // it comes again
+		return r.finishDelivery(from, id, err, done)
+	case r.isFull(from): // it comes again
 		return fmt.Errorf("cannot deliver %s of %s: too much of it is under way", id, from.host.Name)
 	}
 	from.underway[id] = true
 	r.underway++
-	cli.Go(func() { r.ended <- ended{from, id, later.Do(r.ctx), done} })
+	cli.Go(func() { r.ended <- endedDelivery{from, id, later.Do(r.ctx), done} })
 	return nil
 }
 
-// answered records a letter, and tells its sender.
-func (r *Relay) answered(from *remote, id, reason string) error {
+// answerLetter records a letter, and tells its sender.
+func (r *Relay) answerLetter(from *remoteHost, id, reason string) error {
 	reason = fmt.Sprintf("%.1000s", reason) // its sender reads a receipt of 4 KB
-	if err := from.letters.add(id, reason); err != nil {
+	if err := from.letters.addLetter(id, reason); err != nil {
 		return err
 	}
-	return r.receipt(from, id, reason)
+	return r.sendReceipt(from, id, reason)
 }
 
-// receipt tells the sender of a letter that it is here. If it is lost, the letter comes again.
-func (r *Relay) receipt(to *remote, id, refused string) error {
-	return r.send(to, "receipt", "receipt", id, []byte(refused))
+// sendReceipt tells the sender of a letter that it is here. If it is lost, the letter comes again.
+func (r *Relay) sendReceipt(to *remoteHost, id, refused string) error {
+	return r.sendTo(to, "receipt", "receipt", id, []byte(refused))
 }
 
 // takeReceipt takes a delivered letter out of the outbox, or sets a refused one aside.
-func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
+func (r *Relay) takeReceipt(from *remoteHost, m seal.Message) error {
 	if peer.CheckID(m.ID) != nil {
 		return nil
 	}
@@ -306,7 +306,7 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 	if err != nil || !ok {
 		return err
 	}
-	refused, err := r.keys.Body(m, 4096)
+	refused, err := r.keys.OpenBody(m, 4096)
 	if err != nil {
 		return refusal("a receipt that cannot be opened")
 	}
@@ -315,7 +315,7 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 		if len(refused) > 0 {
 			says.State, says.Reason = peer.Declined, string(refused)
 		}
-		if err := r.settle(from.host.Key, says); err != nil {
+		if err := r.recordAnswer(from.host.Key, says); err != nil {
 			return err
 		}
 	}
@@ -329,28 +329,28 @@ func (r *Relay) takeReceipt(from *remote, m seal.Message) error {
 	return r.outbox.Refuse(l, string(refused))
 }
 
-// expect notes a long letter, and asks for its first part.
-func (r *Relay) expect(from *remote, m seal.Message, e envelope) error {
+// noteLongLetter notes a long letter, and asks for its first part.
+func (r *Relay) noteLongLetter(from *remoteHost, m seal.Message, e envelope) error {
 	if len(e.SHA256) != sha256.Size*2 {
-		return r.answered(from, m.ID, "a letter without a checksum")
+		return r.answerLetter(from, m.ID, "a letter without a checksum")
 	}
-	path := r.parcel(from, m.ID, ".json")
+	path := r.parcelPath(from, m.ID, ".json")
 	if !atomicfile.Exists(path) {
-		coming := r.parcels(from)
+		coming := r.parcelIDs(from)
 		isLarge := func(kind string) bool { return r.Kinds[kind].Most > maxComing }
 		room := maxComing - e.Size
 		if isLarge(m.Kind) {
 			room = 2*r.Kinds[m.Kind].Most - e.Size
 		}
 		for _, id := range coming {
-			if other, ok := r.expected(from, id); ok && isLarge(other.Kind) == isLarge(m.Kind) {
+			if other, ok := r.readExpected(from, id); ok && isLarge(other.Kind) == isLarge(m.Kind) {
 				room -= other.Env.Size
 			}
 		}
 		if len(coming) >= maxParcels || room < 0 { // mutant never: TestManyParcels
 			return refusal("too many long letters of " + from.host.Name) // it comes again
 		}
-		if err := r.State.WriteJSON(path, expected{m.Kind, e}, atomicfile.Synced); err != nil {
+		if err := r.State.WriteJSON(path, longLetter{m.Kind, e}, atomicfile.Synced); err != nil {
 			return err
 		}
 	}
@@ -370,42 +370,42 @@ type SlowDelivery struct{ Do func(context.Context) error }
 
 func (*SlowDelivery) Error() string { return "it goes on" }
 
-// ended is a delivery that has ended.
-type ended struct {
-	from *remote
+// endedDelivery is a delivery that has ended.
+type endedDelivery struct {
+	from *remoteHost
 	id   string
 	err  error
 	done func() error
 }
 
-// full reports whether nothing more can be begun for a host.
-func (r *Relay) full(from *remote) bool {
+// isFull reports whether nothing more can be begun for a host.
+func (r *Relay) isFull(from *remoteHost) bool {
 	return len(from.underway) >= MostOfHost || r.underway >= MostOfAll
 }
 
-// finish answers a letter that was delivered beside the relay.
-func (r *Relay) finish(e ended) {
+// finishSlow answers a letter that was delivered beside the relay.
+func (r *Relay) finishSlow(e endedDelivery) {
 	delete(e.from.underway, e.id)
 	r.underway--
 	if r.ctx.Err() != nil { // it was interrupted, and comes again
 		return
 	}
-	r.Warn(r.delivered(e.from, e.id, e.err, e.done))
+	r.Warn(r.finishDelivery(e.from, e.id, e.err, e.done))
 }
 
-// delivered answers a letter after its delivery, which ended with err, and calls done. If err is not
+// finishDelivery answers a letter after its delivery, which ended with err, and calls done. If err is not
 // that the letter was refused, there is no answer: the letter comes again.
-func (r *Relay) delivered(from *remote, id string, err error, done func() error) error {
+func (r *Relay) finishDelivery(from *remoteHost, id string, err error, done func() error) error {
 	reason := ""
 	if refused := new(Refused); errors.As(err, &refused) {
 		reason = cmp.Or(refused.Reason, "refused")
 	} else if err != nil {
-		if _, isLong := r.expected(from, id); isLong {
-			from.failed[id] = r.Now()
+		if _, isLong := r.readExpected(from, id); isLong {
+			from.failedAt[id] = r.Now()
 		}
 		return fmt.Errorf("cannot deliver %s of %s: %w", id, from.host.Name, err)
 	}
-	if err := r.answered(from, id, reason); err != nil {
+	if err := r.answerLetter(from, id, reason); err != nil {
 		return err
 	}
 	return done()

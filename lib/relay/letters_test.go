@@ -15,19 +15,19 @@ func TestIsExpected(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		host     peer.Host
-		pulse    pulse
+		pulse    beatState
 		expected bool
 	}{
-		{"it is there", peer.Host{LastSeen: now}, pulse{}, true},
-		{"it is away", peer.Host{LastSeen: long}, pulse{}, false},
-		{"it is away and asked", peer.Host{LastSeen: long}, pulse{wanted: true}, false},
-		{"it has ended", peer.Host{LastSeen: now, Every: peer.Ended}, pulse{}, false},
-		{"it has just connected", peer.Host{}, pulse{wanted: true}, true},
-		{"it is asked for the last time", peer.Host{}, pulse{wanted: true, asks: mostAsks}, true},
-		{"it did not answer", peer.Host{}, pulse{wanted: true, asks: mostAsks + 1}, false},
-		{"it was never there", peer.Host{}, pulse{}, false},
+		{"it is there", peer.Host{LastSeen: now}, beatState{}, true},
+		{"it is away", peer.Host{LastSeen: long}, beatState{}, false},
+		{"it is away and asked", peer.Host{LastSeen: long}, beatState{mustAsk: true}, false},
+		{"it has ended", peer.Host{LastSeen: now, Every: peer.Ended}, beatState{}, false},
+		{"it has just connected", peer.Host{}, beatState{mustAsk: true}, true},
+		{"it is asked for the last time", peer.Host{}, beatState{mustAsk: true, askCount: maxBeatAsks}, true},
+		{"it did not answer", peer.Host{}, beatState{mustAsk: true, askCount: maxBeatAsks + 1}, false},
+		{"it was never there", peer.Host{}, beatState{}, false},
 	} {
-		if got := (&remote{host: c.host, pulse: c.pulse}).isExpected(now); got != c.expected {
+		if got := (&remoteHost{host: c.host, beats: c.pulse}).isExpected(now); got != c.expected {
 			t.Errorf("%s: isExpected is %v", c.name, got)
 		}
 	}

@@ -11,7 +11,7 @@ func TestPause(t *testing.T) {
 	for without, most := range map[time.Duration]time.Duration{0: 2 * time.Second, 5 * time.Minute: 5 * time.Second, 12 * time.Hour: time.Minute, -time.Hour: time.Minute} {
 		tenths := map[time.Duration]int{}
 		for range 1000 {
-			p := pause(without)
+			p := reconnectWait(without)
 			if p <= 0 || p > most {
 				t.Fatalf("%v after %v", p, without)
 			}

@@ -178,7 +178,7 @@ func duplicateMessages(t *testing.T, f *fleet, dice *rand.Rand) (stop func()) {
 func (h *host) optionsWithDialer(d nats.CustomDialer) relay.Options {
 	o := h.options()
 	o.Connect = func(_ context.Context, keys *seal.Keys) (*nats.Conn, error) {
-		return nats.Connect("", nats.SetCustomDialer(d), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.Inbox(keys.Public())))
+		return nats.Connect("", nats.SetCustomDialer(d), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.InboxPrefix(keys.Public())))
 	}
 	return o
 }
@@ -317,7 +317,7 @@ func TestNewConnection(t *testing.T) {
 		b.upWith(b.optionsWithDialer(pb))
 		meet(t, a, b)
 		subject := "gt." + a.key() + ".to." + b.key()
-		sent, taken := f.overhear(subject), f.overhear(streams.Inbox(b.key())+".>")
+		sent, taken := f.overhear(subject), f.overhear(streams.InboxPrefix(b.key())+".>")
 		began := time.Now()
 		many := func() (all []peer.Letter) {
 			for _, text := range numbered(30) {
@@ -451,7 +451,7 @@ func TestManyLetters(t *testing.T) {
 		eventually(t, "the first one is there", func() bool { return len(b.notes()) > 0 })
 		b.send("a", "hello")
 		eventually(t, "the answer is there", func() bool { return len(a.notes()) > 0 })
-		if n := len(b.notes()); n >= streams.Letters {
+		if n := len(b.notes()); n >= streams.MaxLetters {
 			t.Errorf("it was taken after %d letters", n)
 		}
 	})

@@ -27,32 +27,32 @@ const (
 	kindRecords = "records"
 )
 
-// sharing says how long the list is, or that its receiver may read no records.
-type sharing struct {
+// listNotice says how long the list is, or that its receiver may read no records.
+type listNotice struct {
 	feed.Head
 	Off bool `json:"off,omitempty"`
 }
 
-// shared is the state of the exchange of records with another host.
-type shared struct {
+// recordExchange is the state of the exchange of records with another host.
+type recordExchange struct {
 	copies *mirror.Copies // of its records
 	asked  time.Time      // when something was asked for
 	tries  int            // how often in vain
-	// listed reports whether its list came since it has connected, and listedAt is when it
+	// listCame reports whether its list came since it has connected, and listedAt is when it
 	// was asked for without that.
-	listed   bool
+	listCame bool
 	listedAt time.Time
 
-	may    bool      // it was told that it may read this host's
-	told   feed.Head // how long this host's list is, as far as it was told
-	toldAt time.Time // zero: not over this connection
-	sentAt time.Time // when a part was sent
+	mayRead  bool      // it was told that it may read this host's
+	toldHead feed.Head // how long this host's list is, as far as it was told
+	toldAt   time.Time // zero: not over this connection
+	sentAt   time.Time // when a part was sent
 
 	pages *rate.Limiter // of lists that it sends
 }
 
 // mayRead reports whether a host may read this host's records.
-func (m *remote) mayRead() bool {
+func (m *remoteHost) mayRead() bool {
 	return !m.trust.Revoked && slices.Contains(m.trust.Allowed, peer.Records) // mutant always: TestRecordsNotAllowed
 }
 
@@ -70,8 +70,8 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 			errs = append(errs, err)
 			continue
 		}
-		t, may := &m.records, m.mayRead()
-		if r.Records == nil || m.host.IsAway(now) || !may && !t.may {
+		exchange, may := &m.records, m.mayRead()
+		if r.Records == nil || m.host.IsAway(now) || !may && !exchange.mayRead {
 			continue
 		}
 		if may && !scanned {
@@ -83,13 +83,13 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 		}
 		switch head := r.recordSource.Head(); {
 		case !may:
-			errs = append(errs, r.tellSharing(m, sharing{Off: true}))
-			r.recordSource.Left(m.host.Key)
-		case head != t.told || now.Sub(t.toldAt).Abs() >= toldEvery:
-			errs = append(errs, r.tellSharing(m, sharing{Head: head}))
-			t.told, t.toldAt = head, now
+			errs = append(errs, r.tellSharing(m, listNotice{Off: true}))
+			r.recordSource.CloseHost(m.host.Key)
+		case head != exchange.toldHead || now.Sub(exchange.toldAt).Abs() >= toldEvery:
+			errs = append(errs, r.tellSharing(m, listNotice{Head: head}))
+			exchange.toldHead, exchange.toldAt = head, now
 		}
-		t.may = may
+		exchange.mayRead = may
 	}
 	return errors.Join(errs...)
 }
@@ -111,15 +111,15 @@ func (r *Relay) scanRecords() error {
 	return nil
 }
 
-func (r *Relay) tellSharing(to *remote, s sharing) error {
+func (r *Relay) tellSharing(to *remoteHost, s listNotice) error {
 	return r.sendJSON(to, "chunk", kindRecords, "", s)
 }
 
 // refuseRecords reports whether a host may not read this host's records, and if so, tells it. If it
 // may, refuseRecords scans the records unless that was done.
-func (r *Relay) refuseRecords(to *remote) (refused bool, err error) {
+func (r *Relay) refuseRecords(to *remoteHost) (refused bool, err error) {
 	if !to.mayRead() || r.Records == nil {
-		return true, r.tellSharing(to, sharing{Off: true})
+		return true, r.tellSharing(to, listNotice{Off: true})
 	}
 	if r.recordSource == nil {
 		err = r.scanRecords()
@@ -128,47 +128,47 @@ func (r *Relay) refuseRecords(to *remote) (refused bool, err error) {
 }
 
 // takeSharing reads how long another host's list of records is, and asks for what is missing here.
-func (r *Relay) takeSharing(from *remote, body []byte) error {
-	t, now := &from.records, r.Now()
-	var says sharing
+func (r *Relay) takeSharing(from *remoteHost, body []byte) error {
+	exchange, now := &from.records, r.Now()
+	var says listNotice
 	if json.Unmarshal(body, &says) != nil || says.Size < 0 {
 		return refusal("a list of records that cannot be read")
 	}
-	if !t.pages.AllowN(now, 1) {
+	if !exchange.pages.AllowN(now, 1) {
 		return refusal("too many lists of records of " + from.host.Name)
 	}
-	if t.listed = true; says.Off {
-		return t.copies.Remove()
+	if exchange.listCame = true; says.Off {
+		return exchange.copies.Remove()
 	}
-	if err := r.noteList(from, t.copies.Told(says.Head)); err != nil {
+	if err := r.noteList(from, exchange.copies.SetHead(says.Head)); err != nil {
 		return err
 	}
-	if q := from.asked[recordFile]; q.id != "" && q.open(now) { // its answer asks for more
+	if q := from.asked[recordFile]; q.id != "" && q.isOpen(now) { // its answer asks for more
 		return nil
 	}
 	return r.askForRecord(from)
 }
 
 // takeRecord takes a part of the list or of a record, and asks for the next one.
-func (r *Relay) takeRecord(from *remote, c feed.Chunk) error {
+func (r *Relay) takeRecord(from *remoteHost, c feed.Chunk) error {
 	if c.None && c.Name == "" { // it is asked again later
 		return nil
 	}
-	if err := r.noteList(from, from.records.copies.Add(c)); err != nil {
+	if err := r.noteList(from, from.records.copies.AddChunk(c)); err != nil {
 		return err
 	}
-	from.records.tries, from.records.listed = 0, true
+	from.records.tries, from.records.listCame = 0, true
 	return r.askForRecord(from)
 }
 
 // noteList updates the status after a list or part of a host's records came: how many are not copied
 // yet, or that there are too many. It returns any other error of the copies.
-func (r *Relay) noteList(from *remote, err error) error {
+func (r *Relay) noteList(from *remoteHost, err error) error {
 	if errors.Is(err, mirror.ErrMany) {
-		r.refuse("the records of " + from.host.Name + ": " + err.Error())
+		r.countRefused("the records of " + from.host.Name + ": " + err.Error())
 		return nil
 	}
-	if n := from.records.copies.Left(); n > 0 {
+	if n := from.records.copies.CountLeftOut(); n > 0 {
 		r.status.Left[from.host.Name] = n
 	} else {
 		delete(r.status.Left, from.host.Name)
@@ -178,7 +178,7 @@ func (r *Relay) noteList(from *remote, err error) error {
 
 // askForRecord asks a host for what is missing of its list and its records, unless it has sent so
 // much that its letters would be held up.
-func (r *Relay) askForRecord(from *remote) error {
+func (r *Relay) askForRecord(from *remoteHost) error {
 	want, ok, err := from.records.copies.Want()
 	if err != nil || !ok {
 		return err
@@ -191,20 +191,20 @@ func (r *Relay) askForRecord(from *remote) error {
 }
 
 // askForRecords asks again for records, or for the list of them, that did not come.
-func (r *Relay) askForRecords(from *remote, now time.Time) error {
-	t := &from.records
+func (r *Relay) askForRecords(from *remoteHost, now time.Time) error {
+	exchange := &from.records
 	switch {
-	case t.copies.Lacking():
-		if q := from.asked[recordFile]; now.Sub(t.asked).Abs() < askAgain || q.id != "" && q.open(now) {
+	case exchange.copies.IsIncomplete():
+		if q := from.asked[recordFile]; now.Sub(exchange.asked).Abs() < askAgain || q.id != "" && q.isOpen(now) {
 			return nil
 		}
-		if t.tries++; t.tries%3 == 0 {
-			t.copies.AskOthersFirst()
+		if exchange.tries++; exchange.tries%3 == 0 {
+			exchange.copies.AskOthersFirst()
 		}
 		return r.askForRecord(from)
-	case (t.copies.HasCopies() || slices.Contains(from.host.Allows, peer.Records)) && !t.listed && now.Sub(t.listedAt).Abs() >= toldEvery: // may this host still read them?
-		t.listedAt = now
-		want, err := t.copies.WantList()
+	case (exchange.copies.HasCopies() || slices.Contains(from.host.Allows, peer.Records)) && !exchange.listCame && now.Sub(exchange.listedAt).Abs() >= toldEvery: // may this host still read them?
+		exchange.listedAt = now
+		want, err := exchange.copies.WantList()
 		if err != nil {
 			return err
 		}
@@ -213,14 +213,14 @@ func (r *Relay) askForRecords(from *remote, now time.Time) error {
 	return nil
 }
 
-// copying reports whether records are being copied, from or to a host that is there.
-func (r *Relay) copying(now time.Time) bool {
+// isCopying reports whether records are being copied, from or to a host that is there.
+func (r *Relay) isCopying(now time.Time) bool {
 	for _, m := range r.remotes {
-		t := &m.records
+		exchange := &m.records
 		if m.host.IsAway(now) || m.trust.Revoked {
 			continue
 		}
-		if now.Sub(t.sentAt).Abs() < stillCopying || t.copies.Lacking() && t.tries < 3 || !t.listed && now.Sub(t.listedAt).Abs() < receiptWait {
+		if now.Sub(exchange.sentAt).Abs() < stillCopying || exchange.copies.IsIncomplete() && exchange.tries < 3 || !exchange.listCame && now.Sub(exchange.listedAt).Abs() < receiptWait {
 			return true
 		}
 	}
@@ -229,7 +229,7 @@ func (r *Relay) copying(now time.Time) bool {
 
 // exchangeRecordLists has the next round send this host's list of records to a host that has just
 // connected, and ask it for its own.
-func (r *Relay) exchangeRecordLists(m *remote) {
-	m.records.toldAt, m.records.listed, m.records.listedAt = time.Time{}, false, time.Time{}
+func (r *Relay) exchangeRecordLists(m *remoteHost) {
+	m.records.toldAt, m.records.listCame, m.records.listedAt = time.Time{}, false, time.Time{}
 	r.recordsAt = time.Time{}
 }

@@ -41,15 +41,15 @@ import (
 
 // Intervals of a relay.
 const (
-	scanEvery   = 2 * time.Second // where no change was reported
-	stateEvery  = 15 * time.Second
-	resendAfter = time.Minute
-	askAgain    = 3 * time.Second
-	missEvery   = time.Second // looking for what is missing takes some calls for each host
-	publishWait = 10 * time.Second
-	answerWait  = 5 * time.Second
-	sleptFor    = 30 * time.Second // without a tick: this machine slept, and its connection may be dead
-	heedsBeats  = 5 * time.Second  // from then on another beat with its keys is another machine's
+	scanEvery      = 2 * time.Second // where no change was reported
+	stateEvery     = 15 * time.Second
+	resendAfter    = time.Minute
+	askAgain       = 3 * time.Second
+	missEvery      = time.Second // looking for what is missing takes some calls for each host
+	publishWait    = 10 * time.Second
+	answerWait     = 5 * time.Second
+	sleepGap       = 30 * time.Second // without a tick: this machine slept, and its connection may be dead
+	heedBeatsAfter = 5 * time.Second  // from then on another beat with its keys is another machine's
 )
 
 // Options are what a relay works with.
@@ -68,8 +68,8 @@ type Options struct {
 	Records func() (record.Store, error)
 	// Instances returns the agents of this host, a JSON object a line.
 	Instances func(ctx context.Context) ([]byte, error)
-	// Held returns where work is that a host gave: the letter of its last offer, its state.
-	Held func(from peer.Host, l peer.Lease) (peer.Try, error)
+	// FindWork returns where work is that a host gave: the letter of its last offer, its state.
+	FindWork func(from peer.Host, l peer.Lease) (peer.Try, error)
 	// LostAfter is the time after which a host that is not heard loses work that any host may
 	// do, and the hub keeps what waits for it.
 	LostAfter time.Duration
@@ -98,8 +98,8 @@ type Kind struct {
 	Deliver
 }
 
-// Allowed returns a Kind's Takes for what a person allows a host.
-func Allowed(what, does string) func(Sender) (bool, string) {
+// TakesIfAllowed returns a Kind's Takes for what a person allows a host.
+func TakesIfAllowed(what, does string) func(Sender) (bool, string) {
 	return func(from Sender) (bool, string) {
 		if slices.Contains(from.Trust.Allowed, what) { // mutant never: ./lib/relay/local TestNotAllowed
 			return true, ""
@@ -148,23 +148,23 @@ type Status struct {
 // Relay is a running relay.
 type Relay struct {
 	Options
-	keys    *seal.Keys
-	keysAt  fs.FileInfo // the file of the keys when they were read
-	own     peer.Host
-	hosts   peer.Hosts
-	outbox  peer.Outbox
-	source  *feed.Source
-	remotes map[string]*remote // by public key
-	status  Status
-	written Status // as in the file
-	process string // this process among those that use the same keys
-	began   time.Time
-	leases  leases
-	// latest is the time of the newest message of this host that the hub keeps, as its receivers
+	keys          *seal.Keys
+	keysFile      fs.FileInfo // the file of the keys when they were read
+	self          peer.Host
+	hosts         peer.Hosts
+	outbox        peer.Outbox
+	source        *feed.Source
+	remotes       map[string]*remoteHost // by public key
+	status        Status
+	writtenStatus Status // as in the file
+	process       string // this process among those that use the same keys
+	began         time.Time
+	leases        leases
+	// newestAt is the time of the newest message of this host that the hub keeps, as its receivers
 	// know it: this host's clock may have been set back.
-	latest int64
+	newestAt int64
 	// newestStored are those messages by their subject, over this connection.
-	newestStored map[string]stored
+	newestStored map[string]storedMessage
 	lastAt       int64 // of a header
 
 	recordSource *mirror.Source // nil before a host may read the records
@@ -172,21 +172,21 @@ type Relay struct {
 
 	ctx      context.Context // ends with Run
 	underway int             // letters that are delivered beside the relay
-	ended    chan ended
+	ended    chan endedDelivery
 
 	// of a connection
-	nc        *nats.Conn
-	js        jetstream.JetStream
-	server    string                    // the hub's process, as it calls itself
-	sent      map[peer.Letter]time.Time // to it
-	taken     uint64                    // the number of the last message for this host from it
-	states    []byte
-	statesAt  time.Time
-	pending   map[string]bool // streams whose past is not read yet
-	lastBeat  time.Time
-	promised  time.Duration // after the last beat
-	lastMiss  time.Time
-	helloSent bool
+	nc            *nats.Conn
+	js            jetstream.JetStream
+	server        string                    // the hub's process, as it calls itself
+	sent          map[peer.Letter]time.Time // to it
+	lastTaken     uint64                    // the number of the last message for this host from it
+	states        []byte
+	statesAt      time.Time
+	pending       map[string]bool // streams whose past is not read yet
+	lastBeat      time.Time
+	promisedEvery time.Duration // after the last beat
+	lastMiss      time.Time
+	helloSent     bool
 }
 
 // ErrRunning is returned if another process relays for this host.
@@ -204,10 +204,10 @@ func New(o Options) (*Relay, *flock.Lock, error) {
 	o.Warn = limitWarnings(o.Warn, o.Now)
 	o.LostAfter, o.Beat, o.Small = cmp.Or(o.LostAfter, LostAfter), cmp.Or(o.Beat, beatEvery), cmp.Or(o.Small, smallFleet)
 	r := &Relay{
-		Options: o, hosts: peer.NewHosts(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remote{}, began: o.Now(), process: newNonce(),
-		ended: make(chan ended), status: Status{Refused: map[string]int{}, Left: map[string]int{}},
+		Options: o, hosts: peer.NewHosts(o.State), outbox: peer.OutboxOf(o.State), remotes: map[string]*remoteHost{}, began: o.Now(), process: newNonce(),
+		ended: make(chan endedDelivery), status: Status{Refused: map[string]int{}, Left: map[string]int{}},
 	}
-	if err := r.load(); err != nil {
+	if err := r.loadState(); err != nil {
 		lock.Unlock()
 		return nil, nil, err
 	}
@@ -234,15 +234,15 @@ func limitWarnings(warn func(error), now func() time.Time) func(error) {
 	}
 }
 
-// load reads the state of the last run. It leaves out hosts without a valid key.
-func (r *Relay) load() (err error) {
-	if err := r.reload(); err != nil {
+// loadState reads the state of the last run. It leaves out hosts without a valid key.
+func (r *Relay) loadState() (err error) {
+	if err := r.reloadKeys(); err != nil {
 		return err
 	}
-	if r.own, err = r.hosts.LocalHost(); err != nil {
+	if r.self, err = r.hosts.LocalHost(); err != nil {
 		return err
 	}
-	r.own.Key = r.keys.Public()
+	r.self.Key = r.keys.Public()
 	if r.leases.tries, err = r.outbox.AllTries(); err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (r *Relay) load() (err error) {
 		if seal.CheckKey(h.Key) != nil {
 			continue
 		}
-		if r.remotes[h.Key], err = r.open(h); err != nil {
+		if r.remotes[h.Key], err = r.openRemote(h); err != nil {
 			return err
 		}
 	}
@@ -273,22 +273,22 @@ func (r *Relay) Run(ctx context.Context) error {
 	defer func() {
 		cancel()
 		for r.underway > 0 {
-			r.finish(<-r.ended)
+			r.finishSlow(<-r.ended)
 		}
 		for _, m := range r.remotes {
-			r.save(m)
+			r.saveHost(m)
 		}
 	}()
 	lost := r.Now()
 	for ctx.Err() == nil {
-		connected, err := false, r.reload()
+		connected, err := false, r.reloadKeys()
 		if err == nil {
-			connected, err = r.attempt(ctx)
+			connected, err = r.connectOnce(ctx)
 		}
 		if connected {
 			lost = r.Now()
 		}
-		if ctx.Err() != nil || errors.Is(err, errClone) || errors.Is(err, errGone) || errors.Is(err, ErrLeft) {
+		if ctx.Err() != nil || errors.Is(err, errClone) || errors.Is(err, errKeysGone) || errors.Is(err, ErrLeft) {
 			if r.status.Connected = (time.Time{}); errors.Is(err, ErrLeft) {
 				r.status.Error = ""
 			}
@@ -297,20 +297,20 @@ func (r *Relay) Run(ctx context.Context) error {
 		}
 		r.status.Connected, r.status.Error = time.Time{}, fmt.Sprint(err)
 		r.writeStatus()
-		if errors.Is(err, errOther) {
+		if errors.Is(err, errOtherHub) {
 			continue
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause(r.Now().Sub(lost))):
+		case <-time.After(reconnectWait(r.Now().Sub(lost))):
 		}
 	}
 	return nil
 }
 
-// attempt connects to this host's hub, and relays until the connection is lost. It stops and fails
+// connectOnce connects to this host's hub, and relays until the connection is lost. It stops and fails
 // as soon as this host has another hub or none, even while it still tries to connect.
-func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
+func (r *Relay) connectOnce(ctx context.Context) (connected bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	hub := r.Hub() // before Connect: what this host has once it is connected can be another one
@@ -322,23 +322,23 @@ func (r *Relay) attempt(ctx context.Context) (connected bool, err error) {
 			case <-time.After(scanEvery):
 			}
 		}
-		cancel(errOther)
+		cancel(errOtherHub)
 	})
 	nc, err := r.Connect(ctx, r.keys)
 	if err == nil {
 		err = r.Session(ctx, nc)
 		nc.Close()
 	}
-	if errors.Is(context.Cause(ctx), errOther) {
-		err = errOther
+	if errors.Is(context.Cause(ctx), errOtherHub) {
+		err = errOtherHub
 	}
 	return nc != nil, err
 }
 
-// pause returns how long to wait before the next attempt to connect, after a time without a
+// reconnectWait returns how long to wait before the next attempt to connect, after a time without a
 // connection: up to two seconds at first, then five, after five minutes more, at most a minute.
 // It is up to chance, so that the hosts of a hub that starts again do not come all at once.
-func pause(without time.Duration) time.Duration {
+func reconnectWait(without time.Duration) time.Duration {
 	without = without.Abs()
 	most := min(max(2*time.Second, min(without, 5*time.Second), without/60), time.Minute)
 	return most/10 + mathrand.N(most*9/10)
@@ -355,7 +355,7 @@ type message struct {
 	age time.Duration
 }
 
-var errLost = errors.New("the connection to the hub was lost")
+var errConnectionLost = errors.New("the connection to the hub was lost")
 
 // Session relays over one connection, until it is lost or the context ends.
 func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
@@ -366,22 +366,22 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		return err
 	}
 	mctx, done := context.WithTimeout(ctx, publishWait)
-	err = streams.Make(mctx, r.js, r.keys.Public())
+	err = streams.MakeStreams(mctx, r.js, r.keys.Public())
 	done()
 	if err != nil {
 		return fmt.Errorf("the hub has no room for this host: %w", err)
 	}
 	// A hub that still runs has what it acknowledged, and what this host took from it.
 	if server := nc.ConnectedServerId(); server == "" || server != r.server { // mutant always: TestNewConnection
-		r.server, r.sent, r.taken = server, map[peer.Letter]time.Time{}, 0
+		r.server, r.sent, r.lastTaken = server, map[peer.Letter]time.Time{}, 0
 	}
 	r.states, r.statesAt, r.lastBeat = nil, time.Time{}, time.Time{}
-	r.pending, r.newestStored, r.helloSent = map[string]bool{}, map[string]stored{}, false
+	r.pending, r.newestStored, r.helloSent = map[string]bool{}, map[string]storedMessage{}, false
 	for _, m := range r.remotes {
-		m.allowsSent, m.silence, m.pulse = false, 0, pulse{}
+		m.allowsSent, m.silence, m.beats = false, 0, beatState{}
 		r.exchangeRecordLists(m)
 	}
-	r.leases.scanned = r.Now()
+	r.leases.scannedAt = r.Now()
 	incoming := make(chan message, 64)
 	if err := r.subscribe(ctx, incoming); err != nil {
 		return err
@@ -390,17 +390,17 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	closed := sync.OnceFunc(func() { close(lost) })
 	nc.SetClosedHandler(func(*nats.Conn) { closed() })
 	if nc.IsClosed() {
-		return errLost
+		return errConnectionLost
 	}
 	r.status.Connected, r.status.Error, r.status.Hub = r.Now(), "", nc.ConnectedUrlRedacted()
 	tick := time.NewTicker(scanEvery)
 	defer tick.Stop()
 	ticked := r.Now()
 	for {
-		if err := r.scan(ctx); errors.Is(err, errGone) {
+		if err := r.scan(ctx); errors.Is(err, errKeysGone) {
 			return err
 		} else if errors.Is(err, errSilent) && nc.FlushTimeout(answerWait) != nil { // mutant never: TestDeadConnection
-			return errLost // a hub with a full disk would answer
+			return errConnectionLost // a hub with a full disk would answer
 		} else if err != nil && !nc.IsClosed() {
 			r.status.Error = err.Error() // such as a full disk at the hub: what comes is still taken
 			r.writeStatus()
@@ -409,28 +409,28 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		}
 		select {
 		case <-ctx.Done():
-			if !errors.Is(context.Cause(ctx), errOther) {
+			if !errors.Is(context.Cause(ctx), errOtherHub) {
 				r.publishEnd()
 			}
 			return nil
 		case <-lost:
-			return errLost
+			return errConnectionLost
 		case <-tick.C:
 			now := r.Now()
-			if now.Sub(ticked).Abs() > sleptFor && nc.FlushTimeout(answerWait) != nil { // mutant never: TestDeadConnection
-				return errLost
+			if now.Sub(ticked).Abs() > sleepGap && nc.FlushTimeout(answerWait) != nil { // mutant never: TestDeadConnection
+				return errConnectionLost
 			}
 			ticked = now
 		case <-r.Changed:
 		case e := <-r.ended:
-			r.finish(e)
+			r.finishSlow(e)
 		case m := <-incoming:
-			r.handle(m)
+			r.handleMessage(m)
 		}
 		// Whatever woke it: a scan that sends many letters takes as long as a tick, and costs more
 		// than a message.
 		for len(incoming) > 0 {
-			r.handle(<-incoming)
+			r.handleMessage(<-incoming)
 		}
 		if r.status.Clone != "" {
 			return r.stopBoth(ctx, nc)
@@ -444,10 +444,10 @@ func (r *Relay) stopBoth(ctx context.Context, nc *nats.Conn) error {
 	select {
 	case <-ctx.Done():
 		return errClone
-	case <-time.After(heedsBeats + time.Second):
+	case <-time.After(heedBeatsAfter + time.Second):
 	}
 	r.lastBeat = time.Time{}
-	if err := r.beat(ctx, r.Now()); err != nil {
+	if err := r.sendBeat(ctx, r.Now()); err != nil {
 		return errors.Join(errClone, err)
 	}
 	return errors.Join(errClone, nc.FlushTimeout(publishWait))
@@ -455,16 +455,16 @@ func (r *Relay) stopBoth(ctx context.Context, nc *nats.Conn) error {
 
 // subscribe begins to take what is kept, and what is not.
 func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
-	put := func(m message) {
+	enqueue := func(m message) {
 		select {
 		case to <- m:
 		case <-ctx.Done():
 		}
 	}
 	key := r.keys.Public()
-	for _, subject := range streams.Live(key) {
+	for _, subject := range streams.LiveSubjects(key) {
 		if _, err := r.nc.Subscribe(subject, func(m *nats.Msg) {
-			put(message{subject: m.Subject, data: m.Data})
+			enqueue(message{subject: m.Subject, data: m.Data})
 		}); err != nil {
 			return err
 		}
@@ -474,7 +474,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		at := last.Add(-10 * time.Minute)
 		since = &at
 	}
-	places := []struct {
+	sources := []struct {
 		stream string
 		after  uint64
 		since  *time.Time
@@ -484,14 +484,14 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		{stream: streams.Fleet, filter: []string{"gt.*.hello", "gt.*.states", "gt.*.allows." + key, "gt." + key + ".allows.*"}},
 		{stream: streams.PresenceStream},
 		{stream: streams.Feeds, since: since},
-		{stream: streams.InboxStream(key), after: r.taken},
+		{stream: streams.InboxStream(key), after: r.lastTaken},
 	}
 	// All are open before the first is read: on a slow line the answers would wait behind what is.
-	for i := range places {
-		at := &places[i]
+	for i := range sources {
+		at := &sources[i]
 		octx, done := context.WithTimeout(ctx, publishWait)
 		var err error
-		at.Consumer, err = streams.Open(octx, r.js, at.stream, at.after, at.since, at.filter...)
+		at.Consumer, err = streams.OpenConsumer(octx, r.js, at.stream, at.after, at.since, at.filter...)
 		done()
 		if err != nil {
 			return fmt.Errorf("cannot read the hub's %s: %w", at.stream, err)
@@ -501,24 +501,24 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		return err
 	}
 	nc := r.nc
-	met := make(chan struct{}) // closed once the hosts of the fleet are known
-	for _, at := range places {
+	fleetRead := make(chan struct{}) // closed once the hosts of the fleet are known
+	for _, at := range sources {
 		info := at.CachedInfo()
-		past := at.stream == streams.PresenceStream // from then on it is listened to
+		isPresence := at.stream == streams.PresenceStream // from then on it is listened to
 		switch {
 		case info.NumPending > 0:
 			r.pending[at.stream] = true
-		case past:
+		case isPresence:
 			continue
 		case at.stream == streams.Fleet:
-			close(met)
+			close(fleetRead)
 		}
 		cli.Go(func() {
 			fctx, stop := context.WithCancel(ctx)
 			defer stop()
-			if past {
+			if isPresence {
 				select {
-				case <-met:
+				case <-fleetRead:
 				case <-ctx.Done():
 					return
 				}
@@ -528,12 +528,12 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 				if meta, err := m.Metadata(); err == nil {
 					got.seq, got.age = meta.Sequence.Stream, max(info.TimeStamp.Sub(meta.Timestamp), 0)
 				}
-				put(got)
+				enqueue(got)
 				switch {
-				case got.last && past:
+				case got.last && isPresence:
 					stop()
 				case got.last && at.stream == streams.Fleet:
-					close(met)
+					close(fleetRead)
 				}
 			})
 			if fctx.Err() == nil {
@@ -574,13 +574,13 @@ func (r *Relay) publish(subject string, h seal.Header, body []byte) error {
 func (r *Relay) storePlain(ctx context.Context, kind string, body []byte) error {
 	msg, err := r.keys.Plain(r.header(kind, "", ""), body)
 	if err == nil {
-		_, err = r.store(ctx, r.subject(kind), msg)
+		_, err = r.storeMessage(ctx, r.subject(kind), msg)
 	}
 	return err
 }
 
-// store publishes a message, waits until the hub has stored it, and returns its number in its stream.
-func (r *Relay) store(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) (seq uint64, err error) {
+// storeMessage publishes a message, waits until the hub has stored it, and returns its number in its stream.
+func (r *Relay) storeMessage(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) (seq uint64, err error) {
 	ctx, done := context.WithTimeout(ctx, publishWait)
 	defer done()
 	ack, err := r.js.Publish(ctx, subject, data, opts...)
@@ -592,18 +592,18 @@ func (r *Relay) store(ctx context.Context, subject string, data []byte, opts ...
 	return ack.Sequence, nil
 }
 
-// stored is the newest message of a subject of which the hub keeps the last one.
-type stored struct {
+// storedMessage is the newest message of a subject of which the hub keeps the last one.
+type storedMessage struct {
 	at  int64
 	seq uint64
 }
 
 // storeNewest stores the message that newest has made, in the place of the one before.
 func (r *Relay) storeNewest(ctx context.Context, subject string, data []byte) error {
-	at := r.latest
-	seq, err := r.store(ctx, subject, data)
+	at := r.newestAt
+	seq, err := r.storeMessage(ctx, subject, data)
 	if err == nil {
-		r.newestStored[subject] = stored{at, seq}
+		r.newestStored[subject] = storedMessage{at, seq}
 	}
 	return err
 }
@@ -638,11 +638,11 @@ func (r *Relay) header(kind, to, id string) seal.Header {
 	return seal.Header{To: to, Kind: kind, ID: id, At: at}
 }
 
-// newest is header for a message that takes the place of an earlier one.
-func (r *Relay) newest(kind, to, id string) seal.Header {
+// newestHeader is header for a message that takes the place of an earlier one.
+func (r *Relay) newestHeader(kind, to, id string) seal.Header {
 	h := r.header(kind, to, id)
-	h.At = max(h.At, r.latest+1)
-	r.latest = h.At
+	h.At = max(h.At, r.newestAt+1)
+	r.newestAt = h.At
 	return h
 }
 
@@ -658,7 +658,7 @@ func (r *Relay) sayHello(ctx context.Context, _ time.Time) error {
 	if r.helloSent {
 		return nil
 	}
-	body, err := json.Marshal(hello{r.own.Name, r.keys.Recipient(), r.Version})
+	body, err := json.Marshal(hello{r.self.Name, r.keys.Recipient(), r.Version})
 	if err == nil {
 		err = r.storePlain(ctx, "hello", body)
 	}
@@ -668,11 +668,11 @@ func (r *Relay) sayHello(ctx context.Context, _ time.Time) error {
 
 // scan sends what is new in this host's files.
 func (r *Relay) scan(ctx context.Context) error {
-	if err := r.reload(); err != nil {
+	if err := r.reloadKeys(); err != nil {
 		return err
 	}
 	now := r.Now()
-	for _, send := range []func(context.Context, time.Time) error{r.sayHello, r.beat, r.tellAllowed, r.sendLogs, r.sendStates, r.askForBeats, r.offer} {
+	for _, send := range []func(context.Context, time.Time) error{r.sayHello, r.sendBeat, r.tellAllowed, r.sendLogs, r.sendStates, r.askForBeats, r.offerWork} {
 		if err := send(ctx, now); err != nil {
 			return err
 		}
@@ -687,7 +687,7 @@ func (r *Relay) scan(ctx context.Context) error {
 		r.saveChanged(now)
 	}
 	r.Warn(r.tellOfRecords(now))
-	r.status.Copying = r.copying(now)
+	r.status.Copying = r.isCopying(now)
 	if len(r.pending) == 0 && !waiting && !r.status.Copying && r.underway == 0 {
 		r.status.CurrentAt = now
 	}
@@ -695,15 +695,15 @@ func (r *Relay) scan(ctx context.Context) error {
 	return nil
 }
 
-// reload reads this host's keys if their file is another one than the last time.
-func (r *Relay) reload() error {
+// reloadKeys reads this host's keys if their file is another one than the last time.
+func (r *Relay) reloadKeys() error {
 	info, err := os.Lstat(r.State.Path("relay", "keys.json")) // before it is read
 	if errors.Is(err, fs.ErrNotExist) {
-		return errGone
+		return errKeysGone
 	} else if err != nil {
 		return err
 	}
-	if was := r.keysAt; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) {
+	if was := r.keysFile; was != nil && os.SameFile(was, info) && was.ModTime().Equal(info.ModTime()) {
 		return nil
 	}
 	keys, err := seal.Load(r.State, false)
@@ -711,15 +711,15 @@ func (r *Relay) reload() error {
 		return err
 	}
 	if r.keys != nil && keys.Public() != r.keys.Public() { // this is another host now
-		return errGone
+		return errKeysGone
 	}
-	r.keys, r.keysAt = keys, info
+	r.keys, r.keysFile = keys, info
 	return nil
 }
 
 // readTrust reads what the person decided about a host, and tells the host if its permissions
 // here changed.
-func (r *Relay) readTrust(m *remote) error {
+func (r *Relay) readTrust(m *remoteHost) error {
 	trust, err := r.hosts.Trust(m.host)
 	if err != nil {
 		return err
@@ -740,7 +740,7 @@ func (r *Relay) tellAllowed(ctx context.Context, _ time.Time) error {
 		if m.allowsSent || m.trust.Key == "" || m.trust.Revoked || m.host.Box == "" {
 			continue
 		}
-		msg, err := r.keys.ForHost(m.host.Box, r.newest("allows", key, ""), []byte(strings.Join(m.trust.Allowed, " ")))
+		msg, err := r.keys.ForHost(m.host.Box, r.newestHeader("allows", key, ""), []byte(strings.Join(m.trust.Allowed, " ")))
 		if err == nil {
 			err = r.storeNewest(ctx, r.subject("allows", key), msg)
 		}
@@ -770,7 +770,7 @@ func (r *Relay) sendLogs(ctx context.Context, now time.Time) error {
 				return err
 			}
 			sent = true
-			if err := r.source.Sent(c, logs[name]); err != nil {
+			if err := r.source.RecordSent(c, logs[name]); err != nil {
 				r.Warn(err)
 				break
 			}
@@ -802,7 +802,7 @@ func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
 	if r.states != nil && string(states) == string(r.states) {
 		return nil
 	}
-	msg, err := r.keys.Plain(r.newest("states", "", ""), states)
+	msg, err := r.keys.Plain(r.newestHeader("states", "", ""), states)
 	if err != nil {
 		return err
 	}
@@ -813,15 +813,15 @@ func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-func (r *Relay) refuse(reason string) {
+func (r *Relay) countRefused(reason string) {
 	if len(r.status.Refused) < 64 || r.status.Refused[reason] > 0 {
 		r.status.Refused[reason]++
 	}
 }
 
-var errOther = errors.New("this host has another hub now")
+var errOtherHub = errors.New("this host has another hub now")
 
-var errGone = errors.New("the keys of this host are gone")
+var errKeysGone = errors.New("the keys of this host are gone")
 
 var errClone = errors.New("another machine uses the keys of this host: gt-relay join HUB --new-key makes this one a host of its own")
 
@@ -831,7 +831,7 @@ const statusEvery = 20 * time.Second
 // writeStatus writes the status if it has changed. Times alone change it every 20 seconds.
 func (r *Relay) writeStatus() {
 	r.status.PID = os.Getpid()
-	s, w := r.status, r.written
+	s, w := r.status, r.writtenStatus
 	young := s.CurrentAt.Sub(w.CurrentAt).Abs() < statusEvery && s.CurrentAt.IsZero() == w.CurrentAt.IsZero()
 	s.CurrentAt, w.CurrentAt = time.Time{}, time.Time{}
 	if young && reflect.DeepEqual(s, w) && !r.statusWanted() {
@@ -841,9 +841,9 @@ func (r *Relay) writeStatus() {
 		r.Warn(err)
 		return
 	}
-	r.written = r.status
-	r.written.Refused = maps.Clone(r.status.Refused)
-	r.written.Left = maps.Clone(r.status.Left)
+	r.writtenStatus = r.status
+	r.writtenStatus.Refused = maps.Clone(r.status.Refused)
+	r.writtenStatus.Left = maps.Clone(r.status.Left)
 }
 
 // statusWanted reports whether somebody waits for the status: gt-relay sync.

@@ -32,24 +32,24 @@ const (
 	clocksKept    = 32 // beats: more than a hub keeps for a machine that sleeps
 )
 
-// remote is another host, as a running relay knows it.
-type remote struct {
+// remoteHost is another host, as a running relay knows it.
+type remoteHost struct {
 	host       peer.Host
 	trust      peer.Trust
 	logs       *feed.Copies
-	fed        int64                // when the latest part of a log was sent, by its clock
+	fedAt      int64                // when the latest part of a log was sent, by its clock
 	heads      map[string]feed.Head // how far its logs have grown; nil before its first beat
 	asked      map[string]question  // what was asked for, by questionKey
-	part       int64                // bytes of a file that are asked for at once
-	failed     map[string]time.Time // when a long letter could not be delivered, by its ID
+	partSize   int64                // bytes of a file that are asked for at once
+	failedAt   map[string]time.Time // when a long letter could not be delivered, by its ID
 	underway   map[string]bool      // letters that are delivered beside the relay, by their ID
-	letters    *letters
+	letters    *arrivedLetters
 	allowsSent bool // over this connection
-	saved      time.Time
+	savedAt    time.Time
 	silence    time.Duration // for how long it was not heard while this host listened
-	records    shared
-	changed    bool // since it was saved
-	pulse      pulse
+	records    recordExchange
+	isUnsaved  bool // since it was saved
+	beats      beatState
 
 	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats that came at once
 
@@ -57,10 +57,10 @@ type remote struct {
 	answerRate           *rate.Limiter // of bytes of files that it is sent; see questionCost
 }
 
-// open reads what this host keeps of another one: its logs, records, letters and trust.
-func (r *Relay) open(h peer.Host) (*remote, error) {
-	m := &remote{
-		host: h, asked: map[string]question{}, part: feed.MaxChunk / 4, failed: map[string]time.Time{}, underway: map[string]bool{},
+// openRemote reads what this host keeps of another one: its logs, records, letters and trust.
+func (r *Relay) openRemote(h peer.Host) (*remoteHost, error) {
+	m := &remoteHost{
+		host: h, asked: map[string]question{}, partSize: feed.MaxChunk / 4, failedAt: map[string]time.Time{}, underway: map[string]bool{},
 		letterRate: rate.NewLimiter(lettersPerSec, lettersAtOnce),
 		byteRate:   rate.NewLimiter(bytesPerSec, bytesAtOnce),
 		answerRate: rate.NewLimiter(bytesPerSec, bytesAtOnce),
@@ -80,9 +80,9 @@ func (r *Relay) open(h peer.Host) (*remote, error) {
 	return m, err
 }
 
-// meet returns the host with a key. A host that was never seen gets a name that no other
+// findOrAdd returns the host with a key. A host that was never seen gets a name that no other
 // one has here: its own, if it can.
-func (r *Relay) meet(key string, says hello) (*remote, error) {
+func (r *Relay) findOrAdd(key string, says hello) (*remoteHost, error) {
 	if m := r.remotes[key]; m != nil {
 		return m, nil
 	}
@@ -98,7 +98,7 @@ func (r *Relay) meet(key string, says hello) (*remote, error) {
 	if peer.CheckName(h.Name) != nil || len(h.Name) > 56 {
 		h.Name = "host-" + short
 	}
-	if h.Clash = r.clash(key, h.Name); h.Clash != "" {
+	if h.Clash = r.nameClash(key, h.Name); h.Clash != "" {
 		h.Name += "-" + short
 		if other, err := r.hosts.Get(h.Name); err == nil && other.Key != key { // mutant never: TestNamesTaken
 			h.Name = "host-" + strings.ToLower(key) // no host can call itself so: that is too long
@@ -108,7 +108,7 @@ func (r *Relay) meet(key string, says hello) (*remote, error) {
 	if err := r.hosts.Put(h); err != nil {
 		return nil, err
 	}
-	m, err := r.open(h)
+	m, err := r.openRemote(h)
 	if err != nil {
 		return nil, err
 	}
@@ -116,29 +116,29 @@ func (r *Relay) meet(key string, says hello) (*remote, error) {
 	return m, nil
 }
 
-// clash says that another host has the name that a host gives itself, or is "".
-func (r *Relay) clash(key, name string) string {
+// nameClash says that another host has the name that a host gives itself, or is "".
+func (r *Relay) nameClash(key, name string) string {
 	other, err := r.hosts.Get(name)
-	if name == r.own.Name || err == nil && other.Key != key || err != nil && peer.CheckName(name) == nil && !errors.Is(err, fs.ErrNotExist) {
+	if name == r.self.Name || err == nil && other.Key != key || err != nil && peer.CheckName(name) == nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("it calls itself %s, like another host", name)
 	}
 	return ""
 }
 
-// handle takes one message. What is wrong with it is counted and never ends the relay.
-func (r *Relay) handle(msg message) {
+// handleMessage takes one message. What is wrong with it is counted and never ends the relay.
+func (r *Relay) handleMessage(msg message) {
 	if msg.last {
 		delete(r.pending, msg.stream)
 	}
 	switch err := r.receiveMessage(msg).(type) {
 	case nil:
 	case refusal:
-		r.refuse(string(err))
+		r.countRefused(string(err))
 	default:
 		r.Warn(err)
 	}
 	if msg.stream == streams.InboxStream(r.keys.Public()) {
-		r.taken = msg.seq
+		r.lastTaken = msg.seq
 	}
 }
 
@@ -165,17 +165,17 @@ func (r *Relay) receiveMessage(msg message) error {
 		return refusal("a message under another host's subject")
 	}
 	if m.From == own && msg.stream == streams.Fleet && m.Kind != "hello" {
-		r.latest = max(r.latest, m.At)
+		r.newestAt = max(r.newestAt, m.At)
 		r.tellAgain(parts, m.At, msg.seq)
 	}
 	if m.To != "" && m.To != own {
 		if len(parts) > 3 && parts[3] == own {
-			r.refuse("a message for another host")
+			r.countRefused("a message for another host")
 		}
 		return nil
 	}
 	if m.From == own {
-		return r.echo(m)
+		return r.checkClone(m)
 	}
 	if m.Kind == "hello" && parts[2] == "hello" {
 		return r.takeHello(m)
@@ -191,7 +191,7 @@ func (r *Relay) receiveMessage(msg message) error {
 		return refusal("a message of " + from.host.Name + ", which is revoked")
 	}
 	kind := parts[2]
-	if !fits(m.Kind, kind) { // mutant never: TestReplayed
+	if !fitsSubject(m.Kind, kind) { // mutant never: TestReplayed
 		return refusal("a message under the subject of another kind")
 	}
 	live := msg.stream == ""
@@ -214,10 +214,10 @@ func (r *Relay) receiveMessage(msg message) error {
 	case "allows":
 		return r.takeAllows(from, m)
 	case "feed":
-		if m.At < from.fed { // what the hub sends again
+		if m.At < from.fedAt { // what the hub sends again
 			return nil
 		}
-		from.fed = m.At
+		from.fedAt = m.At
 		c, err := feed.Unmarshal(m.PlainBody())
 		if err != nil || c.None || feed.CheckName(c.Name) != nil {
 			return refusal(feed.ErrChunk.Error())
@@ -228,9 +228,9 @@ func (r *Relay) receiveMessage(msg message) error {
 	case "receipt":
 		return r.takeReceipt(from, m)
 	case "ask":
-		return r.takeAsk(from, m)
+		return r.answerQuestion(from, m)
 	case "chunk":
-		body, err := r.keys.Body(m, feed.MaxChunk+4096)
+		body, err := r.keys.OpenBody(m, feed.MaxChunk+4096)
 		if err != nil {
 			return refusal("a chunk that cannot be opened")
 		}
@@ -247,37 +247,37 @@ func (r *Relay) receiveMessage(msg message) error {
 }
 
 // takeAllows takes what a host says that this one may do there.
-func (r *Relay) takeAllows(from *remote, m seal.Message) error {
-	body, err := r.keys.Body(m, 1024)
+func (r *Relay) takeAllows(from *remoteHost, m seal.Message) error {
+	body, err := r.keys.OpenBody(m, 1024)
 	if err != nil {
 		return refusal("what is allowed here cannot be opened")
 	}
 	if !r.isNewest(from, m) {
 		return nil
 	}
-	from.host.Allows, from.changed = append([]string{}, strings.Fields(string(body))...), true
+	from.host.Allows, from.isUnsaved = append([]string{}, strings.Fields(string(body))...), true
 	return nil
 }
 
 // isNewest reports whether no newer message of the kind was taken, and notes this one. Otherwise
 // the hub was set back, or sends again what is past.
-func (r *Relay) isNewest(from *remote, m seal.Message) bool {
+func (r *Relay) isNewest(from *remoteHost, m seal.Message) bool {
 	last, known := from.host.Latest[m.Kind]
 	if known && m.At < last { // mutant never: TestReplayed
-		r.refuse(fmt.Sprintf("an older %s of %s than its last one", m.Kind, from.host.Name))
+		r.countRefused(fmt.Sprintf("an older %s of %s than its last one", m.Kind, from.host.Name))
 		return false
 	}
 	if from.host.Latest == nil {
 		from.host.Latest = map[string]int64{}
 	}
 	if m.At != last {
-		from.host.Latest[m.Kind], from.changed = m.At, true
+		from.host.Latest[m.Kind], from.isUnsaved = m.At, true
 	}
 	return true
 }
 
-// fits reports whether a message of a kind belongs under a subject. The hub could put any there.
-func fits(kind, subject string) bool {
+// fitsSubject reports whether a message of a kind belongs under a subject. The hub could put any there.
+func fitsSubject(kind, subject string) bool {
 	switch subject {
 	case "ask", "chunk":
 		return slices.Contains([]string{"beat", "leases", kindFile, kindRecords}, kind)
@@ -287,17 +287,17 @@ func fits(kind, subject string) bool {
 	return kind == subject
 }
 
-// echo takes a message with this host's own key. Another process that uses it at the same
+// checkClone takes a message with this host's own key. Another process that uses it at the same
 // time is another machine: a clone, or the original of a backup.
-func (r *Relay) echo(m seal.Message) error {
+func (r *Relay) checkClone(m seal.Message) error {
 	if m.Kind != "beat" {
 		return nil
 	}
-	var b beat
+	var b beatMessage
 	if json.Unmarshal(m.PlainBody(), &b) != nil || b.Process == r.process || b.Process == "" {
 		return nil
 	}
-	if r.Now().Sub(r.began) < heedsBeats || // of the process before this one
+	if r.Now().Sub(r.began) < heedBeatsAfter || // of the process before this one
 		m.Time().Before(r.began) { // mutant never: TestReplayed
 		return nil
 	}
@@ -308,19 +308,19 @@ func (r *Relay) echo(m seal.Message) error {
 // saveChanged saves the hosts that have changed, each at most once in savedEvery.
 func (r *Relay) saveChanged(now time.Time) {
 	for _, m := range r.remotes {
-		if m.changed && now.Sub(m.saved).Abs() >= savedEvery {
-			m.saved = now
-			r.save(m)
+		if m.isUnsaved && now.Sub(m.savedAt).Abs() >= savedEvery {
+			m.savedAt = now
+			r.saveHost(m)
 		}
 	}
 }
 
-func (r *Relay) save(m *remote) {
+func (r *Relay) saveHost(m *remoteHost) {
 	if err := r.hosts.Put(m.host); err != nil {
 		r.Warn(err)
 		return
 	}
-	m.changed = false
+	m.isUnsaved = false
 }
 
 // takeHello takes what a host says of itself when it connects: its name, its version and the key to
@@ -335,68 +335,68 @@ func (r *Relay) takeHello(m seal.Message) error {
 	}
 	if known := r.remotes[m.From]; known != nil {
 		if trust, err := r.hosts.Trust(known.host); err != nil || trust.Revoked {
-			r.refuse("a message of " + known.host.Name + ", which is revoked")
+			r.countRefused("a message of " + known.host.Name + ", which is revoked")
 			return err
 		}
 	}
-	from, err := r.meet(m.From, says)
+	from, err := r.findOrAdd(m.From, says)
 	if err != nil {
 		return refusal(err.Error())
 	}
-	from.pulse.asks = 0
+	from.beats.askCount = 0
 	if from.host.LastSeen.IsZero() { // its beat may have come too early to be taken
-		from.pulse.wanted = true
+		from.beats.mustAsk = true
 	}
 	if from.records.pages.AllowN(r.Now(), 1) { // limited, because it costs a look at all records
 		r.exchangeRecordLists(from)
 	}
 	if from.host.Allows == nil { // nothing is allowed until the host says otherwise
-		from.host.Allows, from.changed = []string{}, true
+		from.host.Allows, from.isUnsaved = []string{}, true
 	}
-	if from.host.Clash != "" && r.clash(m.From, strings.ToLower(says.Name)) == "" {
+	if from.host.Clash != "" && r.nameClash(m.From, strings.ToLower(says.Name)) == "" {
 		from.host.Clash = ""
-		r.save(from)
+		r.saveHost(from)
 	}
 	if !r.isNewest(from, m) && from.host.Box != says.Box { // mutant never: TestOlderHello
 		return nil
 	}
 	if from.host.Box != says.Box || from.host.Version != says.Version {
 		from.allowsSent = from.allowsSent && from.host.Box == says.Box
-		from.host.Box, from.host.Version, from.changed = says.Box, says.Version, true
+		from.host.Box, from.host.Version, from.isUnsaved = says.Box, says.Version, true
 	}
 	return nil
 }
 
 // clockSkew returns how much this host's clock is ahead of the other's. A beat that was held up,
 // as while this machine slept, makes it seem more than it is.
-func (m *remote) clockSkew() time.Duration { return slices.Min(m.clocks) }
+func (m *remoteHost) clockSkew() time.Duration { return slices.Min(m.clocks) }
 
 // noteCompleteLogs records that the copies of a host's logs were complete when it was last seen, if
 // they are. What the hub sends again says nothing about now.
-func (r *Relay) noteCompleteLogs(from *remote) {
+func (r *Relay) noteCompleteLogs(from *remoteHost) {
 	at := from.host.LastSeen
-	if !r.complete(from) || at.Before(from.host.Current) && from.host.Current.Before(r.Now()) {
+	if !r.hasCompleteLogs(from) || at.Before(from.host.Current) && from.host.Current.Before(r.Now()) {
 		return
 	}
 	first := from.host.Current.IsZero()
 	from.host.Current = at
 	if first {
-		from.changed, from.saved = true, time.Time{}
+		from.isUnsaved, from.savedAt = true, time.Time{}
 	}
 }
 
-// complete reports whether the copies of a host's logs are as long as its logs.
-func (r *Relay) complete(from *remote) bool {
+// hasCompleteLogs reports whether the copies of a host's logs are as long as its logs.
+func (r *Relay) hasCompleteLogs(from *remoteHost) bool {
 	for name, head := range from.heads {
-		if !from.logs.Complete(name, head) {
+		if !from.logs.IsComplete(name, head) {
 			return false
 		}
 	}
 	return from.heads != nil
 }
 
-// send publishes a message for one host that need not be kept.
-func (r *Relay) send(to *remote, subject, kind, id string, body []byte) error {
+// sendTo publishes a message for one host that need not be kept.
+func (r *Relay) sendTo(to *remoteHost, subject, kind, id string, body []byte) error {
 	if to.host.Box == "" {
 		return nil
 	}
@@ -408,20 +408,20 @@ func (r *Relay) send(to *remote, subject, kind, id string, body []byte) error {
 }
 
 // sendJSON is send for a value as JSON.
-func (r *Relay) sendJSON(to *remote, subject, kind, id string, v any) error {
+func (r *Relay) sendJSON(to *remoteHost, subject, kind, id string, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return r.send(to, subject, kind, id, body)
+	return r.sendTo(to, subject, kind, id, body)
 }
 
-// takeAsk answers another host's question for a beat, a part of a file, or leases.
-func (r *Relay) takeAsk(from *remote, m seal.Message) error {
+// answerQuestion answers another host's question for a beat, a part of a file, or leases.
+func (r *Relay) answerQuestion(from *remoteHost, m seal.Message) error {
 	if m.Kind == "beat" { // nothing in it is secret
 		return r.publishBeat(from.host.Key, m.ID)
 	}
-	body, err := r.keys.Body(m, maxLeases)
+	body, err := r.keys.OpenBody(m, maxLeases)
 	if err != nil {
 		return refusal("a question that cannot be opened")
 	}

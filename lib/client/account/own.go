@@ -345,11 +345,11 @@ func Stores(client string, getenv func(string) string) (stores []string) {
 func resolveFolder(dir string) (target string, there bool) {
 	target, err := filepath.EvalSymlinks(dir)
 	switch {
-	case atomicfile.Absent(err):
+	case atomicfile.IsAbsent(err):
 		return "", false
 	case err != nil:
 		target = dir
 	}
 	info, err := os.Stat(target)
-	return target, err == nil && info.IsDir() || err != nil && !atomicfile.Absent(err)
+	return target, err == nil && info.IsDir() || err != nil && !atomicfile.IsAbsent(err)
 }

@@ -45,7 +45,7 @@ func (p world) load() (*Table, error) {
 	getenv := func(key string) string { return map[string]string{"HOME": p.home, "GT_ROOT": p.town}[key] }
 	trust, err := place.Survey(p.town)
 	if err == nil {
-		err = place.StateOf(getenv).Trust(trust)
+		err = place.StateOf(getenv).RecordTrust(trust)
 	}
 	if err != nil {
 		p.t.Fatal(err)

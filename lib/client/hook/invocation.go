@@ -105,7 +105,7 @@ func NewInvocation(env *cli.Env, flags Flags) *Invocation {
 		info, err := os.Stat(inv.Input.CWD)
 		if err == nil && info.IsDir() || env.DirDeleted && errors.Is(err, fs.ErrNotExist) {
 			inv.Dir = inv.Input.CWD
-		} else if atomicfile.Hidden(err) {
+		} else if atomicfile.IsHidden(err) {
 			env.WarnError(atomicfile.Error("read", inv.Input.CWD, err))
 		}
 	}
@@ -122,7 +122,7 @@ func NewInvocation(env *cli.Env, flags Flags) *Invocation {
 	if inv.Home.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is not an address and was ignored", inv.Home.Ignored)
 	}
-	inv.Warn(inv.Home.Town.Unread)
+	inv.Warn(inv.Home.Town.TrustErr)
 	inv.Store = session.Store{Home: inv.Home, Warn: inv.Warn}
 	if inv.ID == "" && inv.Input.SessionID == "" {
 		inv.ID = inv.Store.Current(env.Getenv, names.SessionVars(), flags.Hook)
@@ -135,14 +135,14 @@ func NewInvocation(env *cli.Env, flags Flags) *Invocation {
 func (c *Invocation) fillFromClient(client *contract.Client, state place.State) {
 	c.isForeign = client.OwnsTranscript != nil && !client.OwnsTranscript(c.Input.Transcript)
 	if client.ParentSession != nil && c.ID != "" {
-		if at, err := state.FixedAt(string(c.ID)); at == "" && err == nil {
+		if at, err := state.FixedPlace(string(c.ID)); at == "" && err == nil {
 			if id, err := session.ParseID(client.ParentSession(c.Input.Transcript)); err == nil {
 				c.ID, c.Input.AgentID = id, string(c.ID)
 			}
 		}
 	}
 	if client.RunsElsewhere && c.Input.CWD == "" {
-		_, dir, _ := state.Fixed(string(c.ID)) // "" if that cannot be read
+		_, dir, _ := state.FixedHome(string(c.ID)) // "" if that cannot be read
 		c.isForeign = c.isForeign || dir == ""
 		c.Dir = cmp.Or(dir, c.Dir)
 	}
@@ -159,11 +159,11 @@ func (c *Invocation) findHome(state place.State) (home.Home, error) {
 	if !c.Hook || c.ID == "" {
 		return home.FindIn(scope, c.Dir, string(c.ID)), nil
 	}
-	at, dir, err := state.Fixed(string(c.ID))
+	at, dir, err := state.FixedHome(string(c.ID))
 	if at == "" {
 		return home.FindIn(scope, c.Dir, string(c.ID)), err
 	}
-	return home.Fixed(scope, at, dir, c.Dir, string(c.ID)), nil
+	return home.FixedHome(scope, at, dir, c.Dir, string(c.ID)), nil
 }
 
 // dialect returns the dialect of the agent. The wiring's flags change it only for the
@@ -193,9 +193,9 @@ func (c *Invocation) Process() process.Proc {
 
 // runningProcess returns the process that runs this program: a client, or the server behind it.
 func (c *Invocation) runningProcess() (process.Proc, error) {
-	p, err := process.Agent(os.Getpid())
+	p, err := process.AgentOf(os.Getpid())
 	if err == nil && c.Hook && c.Dialect.HooksInHelper {
-		return process.Agent(p.PID)
+		return process.AgentOf(p.PID)
 	}
 	return p, err
 }
@@ -401,7 +401,7 @@ func (c *Invocation) End(err error) error {
 	if all := errors.Join(err, errors.Join(c.tolerated...)); all != nil && c.Hook {
 		// If the log cannot be written either, only standard error has the errors.
 		t := c.Home.Town
-		_ = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), func(error) {}, c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{
+		_ = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.SpareEvents()), func(error) {}, c.env.Now(), eventlog.HookError, c.Home.Identity.Address(), map[string]any{
 			"session_id": c.ID, "agent": c.Agent, "program": c.env.Name, "event": c.Input.Event, "error": term.Cut(c.env.Redact(all.Error()), maxError),
 		})
 	}

@@ -100,14 +100,14 @@ func (c *Invocation) RecordInput(f Flags) error {
 	}
 	const much = 16 << 10 // redacting more takes longer than starting a program
 	if len(line.Text)+len(line.Result) > much {
-		if input, err := line.Unwritten(); err == nil {
+		if input, err := line.EncodeUnwritten(); err == nil {
 			args := []string{process.SiblingBinary("gt-record"), "told", "--agent", c.Agent, "--", string(c.ID)}
 			if process.Detach(c.Home.Runtime(), args, c.env.Environ, input) == nil {
 				return nil
 			}
 		}
 	}
-	line.Clean(c.env.Redact)
+	line.Redact(c.env.Redact)
 	return hookfile.Append(root, c.Agent, c.ID, line)
 }
 

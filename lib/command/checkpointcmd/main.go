@@ -51,10 +51,10 @@ A checkpoint older than a day is ignored.`,
 		Exits: `
 0  done, or there was nothing to do; with --hook always
 1  read: there is no checkpoint`,
-		Prepare:  hook.DefaultArgs("write", "--hook"),
-		Grammar:  &grammar{},
-		FastPath: hook.FastPath(func(f hook.Flags) cli.Command { return &write{Flags: f} }, "write"),
-		Idle:     town.Unused,
+		Prepare:      hook.DefaultArgs("write", "--hook"),
+		Grammar:      &grammar{},
+		FastPath:     hook.FastPath(func(f hook.Flags) cli.Command { return &write{Flags: f} }, "write"),
+		UnusedGroups: town.UnusedHelp,
 	}
 }
 
@@ -77,7 +77,7 @@ type write struct {
 // lacks git's part.
 const gitWait = 3 * time.Second
 
-const lastAnswer = 1500 // limits the agent's last answer, in characters
+const maxAnswer = 1500 // limits the agent's last answer, in characters
 
 // Run saves the state of git and what the caller reports. What the caller omits keeps its
 // earlier value.
@@ -86,7 +86,7 @@ func (w *write) Run(env *cli.Env) error {
 	if call.IsIdle() {
 		return nil
 	}
-	err := w.save(env, call)
+	err := w.saveCheckpoint(env, call)
 	if w.Hook && call.Input.Kind() == "Stop" {
 		call.Warn(call.RecordInput(w.Flags))
 		call.Warn(call.KeepConversation(w.Flags, hook.TurnEnded))
@@ -95,9 +95,9 @@ func (w *write) Run(env *cli.Env) error {
 	return call.End(err)
 }
 
-// save writes the checkpoint, and the work that it names into the session's record.
-func (w *write) save(env *cli.Env, call *hook.Invocation) error {
-	if r := call.Home.Identity.Role; !r.Works() {
+// saveCheckpoint writes the checkpoint, and the work that it names into the session's record.
+func (w *write) saveCheckpoint(env *cli.Env, call *hook.Invocation) error {
+	if r := call.Home.Identity.Role; !r.HasOwnWork() {
 		if !w.Hook {
 			env.Warn("nothing was saved: the %s has no work of its own to recover", r)
 		}
@@ -119,7 +119,7 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 			share = *w.Fill
 		}
 		call.Warn(call.NameTranscript())
-		call.Warn(advance(env, call, share))
+		call.Warn(readTurn(env, call, share))
 	}
 	state, err := git.Status(call.Home.Dir, gitWait)
 	if err != nil && !errors.Is(err, git.ErrNotRepository) {
@@ -144,13 +144,13 @@ func (w *write) save(env *cli.Env, call *hook.Invocation) error {
 	if before == "" && r != nil {
 		before = r.WorkUnit
 	}
-	id, molecule := w.work(env, call, before)
+	id, molecule := w.hookedWork(env, call, before)
 	// The molecule that the agent reported stays until other work names one.
 	if c.MoleculeID == "" || id != c.HookedBead && molecule != "" {
 		c.MoleculeID = molecule
 	}
 	c.HookedBead = id
-	w.report(env, c, call.Input.LastAnswer)
+	w.addReport(env, c, call.Input.LastAnswer)
 	c.Clean(env.Redact)
 	if err := errors.Join(adopted, c.Write(call.Home), w.noteWork(call, r, c)); err != nil || w.Hook {
 		return err
@@ -215,8 +215,8 @@ func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, er
 	return true, err
 }
 
-// report adds what the caller reports: nil keeps the value from before, "" removes it.
-func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
+// addReport adds what the caller reports: nil keeps the value from before, "" removes it.
+func (w *write) addReport(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 	for to, given := range map[*string]*string{
 		&c.Notes: w.Notes, &c.MoleculeID: w.Molecule, &c.CurrentStep: w.Step, &c.StepTitle: w.StepTitle,
 	} {
@@ -225,13 +225,13 @@ func (w *write) report(env *cli.Env, c *checkpoint.Checkpoint, answer string) {
 		}
 	}
 	if answer != "" {
-		c.LastAnswer = summary.Cut(env.Redact(answer), lastAnswer)
+		c.LastAnswer = summary.Cut(env.Redact(answer), maxAnswer)
 	}
 }
 
-// work returns the id of the work that is hooked to the agent, and its molecule. bd is too
+// hookedWork returns the id of the work that is hooked to the agent, and its molecule. bd is too
 // slow for a hook, which keeps the value from before.
-func (w *write) work(env *cli.Env, call *hook.Invocation, before string) (id, molecule string) {
+func (w *write) hookedWork(env *cli.Env, call *hook.Invocation, before string) (id, molecule string) {
 	box := mail.NewBox(call.Home, call.Home.Identity.Address())
 	notes, err := box.Hooked()
 	env.WarnError(err)
@@ -318,11 +318,11 @@ func (*clear) Run(env *cli.Env) error {
 	return env.Println("cleared")
 }
 
-// advance reads what the turn added to the conversation, so that a start after a crash need not. It
+// readTurn reads what the turn added to the conversation, so that a start after a crash need not. It
 // reads only conversations in the person's own stores, because a hook's input names the file.
 //
 // share is the percentage of the context at which the agent is warned.
-func advance(env *cli.Env, call *hook.Invocation, share int) error {
+func readTurn(env *cli.Env, call *hook.Invocation, share int) error {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Ended() || r.Transcript == "" {
 		return nil // nothing would ever remove it; save warns
@@ -343,7 +343,7 @@ func advance(env *cli.Env, call *hook.Invocation, share int) error {
 		return nil // nothing was said yet
 	}
 	if fold != nil {
-		err = errors.Join(err, measure(call, fold, share))
+		err = errors.Join(err, storeMeasure(call, fold, share))
 	}
 	return err
 }
@@ -364,9 +364,9 @@ func backgroundWork(env *cli.Env, call *hook.Invocation, f conversation.File) *t
 
 const maxBeside = 200 // limits the description of one background task, in characters
 
-// measure stores how full the context is, for the hook of the next prompt, and for lists what
+// storeMeasure stores how full the context is, for the hook of the next prompt, and for lists what
 // the conversation is about.
-func measure(call *hook.Invocation, fold *summary.Fold, share int) error {
+func storeMeasure(call *hook.Invocation, fold *summary.Fold, share int) error {
 	c := fold.Context
 	if c.ClientWarns {
 		share = 0

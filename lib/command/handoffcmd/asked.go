@@ -17,10 +17,10 @@ import (
 	"gt/lib/sys/process"
 )
 
-// asks reports whether the hand-over has to be requested, because this command runs in a sandbox that
+// mustRequest reports whether the hand-over has to be requested, because this command runs in a sandbox that
 // hides tmux or the agent, or that does not let it write the state. Hooks run outside the sandbox, so
 // the one at the end of the turn serves the request. The record shows whether a hook exists.
-func (h handover) asks() bool {
+func (h handover) mustRequest() bool {
 	r := h.record
 	if h.kind == session.KindAuto || h.remote || r == nil || r.Hook == nil || r.Ended() {
 		return false
@@ -42,8 +42,8 @@ func (h handover) asks() bool {
 	return false
 }
 
-// request leaves the hand-over for the hook at the end of the turn, and tells the agent to end it.
-func (h handover) request(message, work string) error {
+// leaveRequest leaves the hand-over for the hook at the end of the turn, and tells the agent to end it.
+func (h handover) leaveRequest(message, work string) error {
 	said, err := request.Leave(request.HomeOf(place.ScopeOf(h.env.Getenv), h.home, h.record.ID), h.record.ID, request.Item{
 		Kind: request.Handoff, At: h.env.Now(), Subject: h.redact(h.subject), Message: h.redact(message),
 		To: h.to, Cycle: h.kind == session.KindCycle, Reason: h.redact(h.reason), Work: work, Bare: !h.collect,
@@ -73,9 +73,9 @@ const finishWithin = 10 * time.Minute
 // hook five seconds.
 const finishWait = 3 * time.Second
 
-// finish serves what the session requested from its sandbox. gt-keepalive executes it in a
+// finishRequested serves what the session requested from its sandbox. gt-keepalive executes it in a
 // hook, so it prints nothing and never fails.
-func (g *grammar) finish(env *cli.Env, call *hook.Invocation) error {
+func (g *grammar) finishRequested(env *cli.Env, call *hook.Invocation) error {
 	call.Hook = true
 	env.Stdout = io.Discard
 	id, err := session.ParseID(g.Finish)
@@ -83,12 +83,12 @@ func (g *grammar) finish(env *cli.Env, call *hook.Invocation) error {
 		return cli.Fail(cli.Usage, err)
 	}
 	call.ID = id
-	env.WarnError(call.End(g.serve(env, call)))
+	env.WarnError(call.End(g.serveRequests(env, call)))
 	return nil
 }
 
-// serve serves the requests, a hand-over last, because it ends the session.
-func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
+// serveRequests serves the requests, a hand-over last, because it ends the session.
+func (g *grammar) serveRequests(env *cli.Env, call *hook.Invocation) error {
 	lock, err := call.Home.LockWithin(finishWait)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 			continue
 		}
 		if item.OfWork() {
-			call.Warn(work(env, call, item))
+			call.Warn(serveWork(env, call, item))
 			continue
 		}
 		call.Warn(s.PerformItem(item)) // the requests are independent
@@ -120,7 +120,7 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	}
 	o := order{
 		kind: session.KindHandoff, subject: last.Subject, to: last.To, reason: last.Reason,
-		collect: !last.Bare, hook: true,
+		collect: !last.Bare, isHook: true,
 	}
 	if last.Cycle {
 		o.kind, o.to = session.KindCycle, ""
@@ -129,21 +129,21 @@ func (g *grammar) serve(env *cli.Env, call *hook.Invocation) error {
 	if held == "" && env.Now().Sub(left).Abs() > finishWithin {
 		held = "its turn went on for over ten minutes"
 	}
-	h, err := currentTarget(env, call, false).follow(o)
+	h, err := currentTarget(env, call, false).withSuccessor(o)
 	if err != nil {
 		return err // an agent that is not on the person's list: run nothing
 	}
 	gone := h.findPlace()
-	if h.keptPane = held; held == "" {
-		h.keptPane = h.keeps(g.Mode, gone)
+	if h.whyPaneKept = held; held == "" {
+		h.whyPaneKept = h.whyKeepPane(g.Mode, gone)
 	}
-	h.replaces = h.keptPane == ""
+	h.replaces = h.whyPaneKept == ""
 	return errors.Join(gone, h.handOver(last.Message, strings.TrimSpace(last.Work)))
 }
 
-// keeps returns why the pane is not given away, "" if it is. mode is what the agent may do
+// whyKeepPane returns why the pane is not given away, "" if it is. mode is what the agent may do
 // without asking, gone why the successor cannot be started.
-func (h handover) keeps(mode string, gone error) string {
+func (h handover) whyKeepPane(mode string, gone error) string {
 	switch {
 	case h.folderReplaced != nil:
 		return h.redact(h.folderReplaced.Error())
@@ -151,10 +151,10 @@ func (h handover) keeps(mode string, gone error) string {
 		return "its folder is gone"
 	case gone != nil:
 		return "its successor cannot be started: " + gone.Error()
-	case h.in.Why != "":
-		return h.redact(notSame(h.in.Why))
-	case h.replaceable():
-		return h.redact(h.successor.WidensPermissions(mode, h.run("")))
+	case h.startedIn.Why != "":
+		return h.redact(notSameText(h.startedIn.Why))
+	case h.canReplace():
+		return h.redact(h.successor.WidensPermissions(mode, h.successorRun("")))
 	}
 	return "it has no pane of tmux to itself"
 }
@@ -175,7 +175,7 @@ func (h handover) handOver(message, work string) error {
 			h.warn(fmt.Errorf("the work that was to be handed over: %w", err))
 		}
 	}
-	d := h.compose(message, work)
+	d := h.composeNote(message, work)
 	if work != "" {
 		h.warn(box.Hook(work))
 	}
@@ -183,13 +183,13 @@ func (h handover) handOver(message, work string) error {
 	if err != nil || !saved {
 		return err
 	}
-	return h.launch(note)
+	return h.startSuccessor(note)
 }
 
 const workWait = 5 * time.Second
 
-// work lets gt-mail serve a request about work of the session's template.
-func work(env *cli.Env, call *hook.Invocation, item request.Item) error {
+// serveWork lets gt-mail serve a request about work of the session's template.
+func serveWork(env *cli.Env, call *hook.Invocation, item request.Item) error {
 	_, err := gtexec.Output("gt-mail", call.Dir, env.Environ, workWait, "work", "asked", "--session="+string(call.ID), item.Kind, "--", item.Work)
 	return err
 }

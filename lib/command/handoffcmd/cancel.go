@@ -14,9 +14,9 @@ import (
 	"gt/lib/text/term"
 )
 
-// cancel takes back a hand-over that no session has received: the one whose note is named,
+// cancelHandover takes back a hand-over that no session has received: the one whose note is named,
 // or the one of this session, or, for a person, the only one in the home.
-func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
+func (g *grammar) cancelHandover(env *cli.Env, call *hook.Invocation) error {
 	home := call.Home
 	lock, err := home.LockWithin(saveWait)
 	switch {
@@ -27,7 +27,7 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 			if err := request.Withdraw(home, call.ID); err != nil && !request.Denied(err) {
 				return err
 			}
-			return cancelled(env, "", subject)
+			return printCancelled(env, "", subject)
 		}
 		return err
 	default:
@@ -73,9 +73,9 @@ func (g *grammar) cancel(env *cli.Env, call *hook.Invocation) error {
 	if err := w.Cancel(home, env.Now(), call.Warn); err != nil {
 		return err
 	}
-	return cancelled(env, w.Note, w.Subject)
+	return printCancelled(env, w.Note, w.Subject)
 }
 
-func cancelled(env *cli.Env, note, subject string) error {
+func printCancelled(env *cli.Env, note, subject string) error {
 	return env.Printf("cancelled: %s\n", strings.TrimSpace(term.Clean(env.Redact(note+"  "+subject))))
 }

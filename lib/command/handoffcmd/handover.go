@@ -31,7 +31,7 @@ type order struct {
 	to       string // the agent that follows
 	reason   string
 	collect  bool // add what the conversation, git and gt-mail say
-	hook     bool // a hook: nobody reads the output, and Input is a client's
+	isHook   bool // a hook: nobody reads the output, and Input is a client's
 	watch    bool // show the other agent's session afterwards
 	quietGit bool // no warning about uncommitted or unpushed work
 	dryRun   bool // change nothing
@@ -44,13 +44,13 @@ type handover struct {
 	order
 	successor      respawn.Successor // without a client for session.KindAuto
 	replaces       bool              // the successor gets the pane
-	paneLost       string            // why the successor lost the pane in save
-	keptPane       string            // why a replaceable pane is not given away
+	whyPaneLost    string            // why the successor lost the pane in save
+	whyPaneKept    string            // why a replaceable pane is not given away
 	folder         place.Folder      // where the successor starts
 	folderReplaced error             // why folder is not the session's own any more
-	full           bool              // the client compacts the conversation now
-	carried        session.ID        // the copy of the conversation that the successor resumes
-	in             launcher.Launcher // what the agent was started in, if its pane is replaceable
+	isFull         bool              // the client compacts the conversation now
+	carriedCopy    session.ID        // the copy of the conversation that the successor resumes
+	startedIn      launcher.Launcher // what the agent was started in, if its pane is replaceable
 }
 
 // resolve finds the target, this session or the one that what names, and the successor. If
@@ -65,9 +65,9 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 	if o.kind == session.KindAuto {
 		return handover{target: t, order: o}, work, nil
 	}
-	if h, err = t.follow(o); err == nil {
+	if h, err = t.withSuccessor(o); err == nil {
 		err = h.findPlace()
-		h.replaces = err == nil && t.replaceable() && h.in.Why == "" && h.folder.Inode != 0
+		h.replaces = err == nil && t.canReplace() && h.startedIn.Why == "" && h.folder.Inode != 0
 	}
 	return h, work, err
 }
@@ -77,17 +77,17 @@ func resolve(env *cli.Env, call *hook.Invocation, o order, what *string) (h hand
 func (h *handover) findPlace() error {
 	err := h.findProgram()
 	h.openFolder()
-	if err == nil && h.replaceable() {
-		h.in = launcher.FindLauncher(h.clientTable(), h.client(), h.agent, h.pane)
-		if h.in.Why == "" && h.in.Boxed && h.successor.BringsLauncher(h.run("")) {
-			h.in.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
+	if err == nil && h.canReplace() {
+		h.startedIn = launcher.FindLauncher(h.clientTable(), h.client(), h.agent, h.pane)
+		if h.startedIn.Why == "" && h.startedIn.Boxed && h.successor.BringsLauncher(h.successorRun("")) {
+			h.startedIn.Why = "a program or file of that lies in the project, where an agent in a sandbox can change it"
 		}
 		if h.folderReplaced == nil {
 			h.openFolder() // of the launcher, if that has one
 		}
-		if h.in.Why == "" {
-			if missing := h.run("").MissingProgram(); missing != nil {
-				h.in.Why = missing.Error()
+		if h.startedIn.Why == "" {
+			if missing := h.successorRun("").MissingProgram(); missing != nil {
+				h.startedIn.Why = missing.Error()
 			}
 		}
 	}
@@ -98,8 +98,8 @@ func (h *handover) findPlace() error {
 func (h *handover) openFolder() {
 	h.folder = place.Folder{}
 	path := h.dir
-	if h.in.Outer.IsSet() {
-		path = h.in.Dir
+	if h.startedIn.Outer.IsSet() {
+		path = h.startedIn.Dir
 	}
 	dir, err := h.home.Enter(path)
 	if err == nil {
@@ -111,10 +111,10 @@ func (h *handover) openFolder() {
 	}
 }
 
-// follow adds the successor: the agent that the order names, or the town names for the
+// withSuccessor adds the successor: the agent that the order names, or the town names for the
 // role, or the one that runs now.
-func (t target) follow(o order) (handover, error) {
-	c, err := t.successor(o)
+func (t target) withSuccessor(o order) (handover, error) {
+	c, err := t.chooseSuccessor(o)
 	if err != nil {
 		return handover{}, err
 	}
@@ -125,9 +125,9 @@ func (t target) follow(o order) (handover, error) {
 	return handover{target: t, order: o, successor: respawn.NewSuccessor(c, t.home, resumed)}, nil
 }
 
-// successor returns the client that takes over: the one that the order names, or the town's for the
+// chooseSuccessor returns the client that takes over: the one that the order names, or the town's for the
 // role, or the same one. A cycle keeps the client, and needs a conversation that can continue.
-func (t target) successor(o order) (agent.Client, error) {
+func (t target) chooseSuccessor(o order) (agent.Client, error) {
 	same, id := t.client(), t.home.Identity
 	switch {
 	case o.kind == session.KindCycle:
@@ -139,7 +139,7 @@ func (t target) successor(o order) (agent.Client, error) {
 			return same, cli.Fail(cli.AnswerNo, fmt.Errorf("gt does not know how to make %s continue a conversation", same.Name),
 				"without --cycle a fresh session takes over")
 		}
-		if t.unknown || t.id.Invented() {
+		if t.hasNoHooks || t.id.Invented() {
 			return same, cli.Fail(cli.AnswerNo, fmt.Errorf("gt does not know which conversation of %s this is", t.name),
 				"without --cycle a fresh session takes over")
 		}
@@ -169,7 +169,7 @@ func (h handover) findProgram() error {
 	if _, err := process.LookPath(h.successor.Client.Command[0], h.home.Dir, h.environ); err != nil {
 		return cli.Fail(cli.AnswerNo, err, "install it, or put its folder on PATH; nothing was changed")
 	}
-	if !h.replaceable() {
+	if !h.canReplace() {
 		return nil // a person starts it and sees its questions
 	}
 	// In the pane it would wait for the person to trust its hooks, and not read the note.
@@ -183,9 +183,9 @@ func (h handover) findProgram() error {
 
 const hooksWait = 5 * time.Second // limits the run of gt-hooks
 
-// run returns how the successor is started. subject is the note's and becomes part of the first
+// successorRun returns how the successor is started. subject is the note's and becomes part of the first
 // prompt; "" will do where only the program and its surroundings count.
-func (h handover) run(subject string) respawn.Run {
+func (h handover) successorRun(subject string) respawn.Run {
 	var next agent.NextRun
 	switch {
 	case h.kind == session.KindCycle:
@@ -195,7 +195,7 @@ func (h handover) run(subject string) respawn.Run {
 		if subject == brief.NoSubject {
 			subject = ""
 		}
-		next.Prompt = beacon.FromNote(subject, h.hookDelivers() && h.carried == "") // clients drop the output of hooks for a resumed conversation
+		next.Prompt = beacon.FromNote(subject, h.hookDelivers() && h.carriedCopy == "") // clients drop the output of hooks for a resumed conversation
 	default:
 		sender, molecule := beacon.SelfSender, ""
 		if h.remote {
@@ -206,12 +206,12 @@ func (h handover) run(subject string) respawn.Run {
 		}
 		next.Prompt = beacon.Prompt(h.home.Identity, sender, h.env.Now(), beacon.Handoff, molecule)
 	}
-	if h.carried != "" {
-		next.Resume = string(h.carried)
+	if h.carriedCopy != "" {
+		next.Resume = string(h.carriedCopy)
 	}
 	next.Alone = next.Resume == "" || next.Resume != string(h.id) || !h.record.Served()
-	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, Launcher: h.in}
-	prev.Args, _ = h.args() // without readable arguments the agent is started without any
+	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, Launcher: h.startedIn}
+	prev.Args, _ = h.agentArgs() // without readable arguments the agent is started without any
 	r := h.successor.PlanRun(prev, next, h.clientTable())
 	r.Folder = h.folder
 	if r.FirstPrompt != nil {
@@ -254,9 +254,9 @@ func (h handover) refuseLoop(note bool) error {
 	return atomicfile.Write(path, fmt.Appendf(nil, "%d\n", h.env.Now().Unix()), atomicfile.Unsynced)
 }
 
-// retire removes notes of hand-overs that were delivered long ago; the thread keeps what must last. The
+// expireNotes removes notes of hand-overs that were delivered long ago; the thread keeps what must last. The
 // caller holds the home's lock, so no session starts meanwhile that needs one.
-func (h *handover) retire(box mail.Box, now time.Time) error {
+func (h *handover) expireNotes(box mail.Box, now time.Time) error {
 	age := func() time.Duration {
 		unsure := agent.Retention(0)
 		own := agent.LoadPreferences(place.Config(h.env.Getenv), func(err error) {
@@ -270,7 +270,7 @@ func (h *handover) retire(box mail.Box, now time.Time) error {
 		if named == nil {
 			named = h.referencedNotes()
 		}
-		return named == nil || named[n.ID] || h.lastOf(session.ID(n.Chain), n.ID)
+		return named == nil || named[n.ID] || h.isLastMessage(session.ID(n.Chain), n.ID)
 	})
 }
 
@@ -295,9 +295,9 @@ func (h *handover) referencedNotes() map[string]bool {
 	return named
 }
 
-// lastOf reports whether a note has one of the last two messages of a chain, which the next
+// isLastMessage reports whether a note has one of the last two messages of a chain, which the next
 // session receives in full. It is true if that cannot be read.
-func (h *handover) lastOf(chain session.ID, note string) bool {
+func (h *handover) isLastMessage(chain session.ID, note string) bool {
 	if chain == "" {
 		return false
 	}

@@ -15,10 +15,10 @@ import (
 // A cycle whose record cannot be read again still resumes the conversation.
 func TestCycleWithoutRecord(t *testing.T) {
 	env := &cli.Env{Now: time.Now}
-	own := target{env: env, call: &hook.Invocation{ID: "s1"}, id: "s1", name: "claude"}.complete()
-	h, err := own.follow(order{kind: session.KindCycle})
+	own := target{env: env, call: &hook.Invocation{ID: "s1"}, id: "s1", name: "claude"}.withDerived()
+	h, err := own.withSuccessor(order{kind: session.KindCycle})
 	testenv.NoError(t, err)
-	r := h.run("")
+	r := h.successorRun("")
 	if i := slices.Index(r.Args, "--resume"); i < 0 || i+1 == len(r.Args) || r.Args[i+1] != "s1" {
 		t.Errorf("the successor is started as %q", r.Args)
 	}
@@ -36,10 +36,10 @@ func TestTypedPromptUntold(t *testing.T) {
 		"one of another client": {&session.Record{ID: "s1", Agent: "claude", Hook: &session.HookDedup{}}, true},
 	} {
 		env := &cli.Env{Now: time.Now}
-		own := target{env: env, call: &hook.Invocation{ID: "s1"}, id: "s1", name: "kimi", record: c.record}.complete()
-		h, err := own.follow(order{kind: session.KindCycle})
+		own := target{env: env, call: &hook.Invocation{ID: "s1"}, id: "s1", name: "kimi", record: c.record}.withDerived()
+		h, err := own.withSuccessor(order{kind: session.KindCycle})
 		testenv.NoError(t, err)
-		if first := h.run("").FirstPrompt; first == nil || first.Unreported != c.untold || first.Resumed != "s1" {
+		if first := h.successorRun("").FirstPrompt; first == nil || first.Unreported != c.untold || first.Resumed != "s1" {
 			t.Errorf("%s: %+v", name, first)
 		}
 	}

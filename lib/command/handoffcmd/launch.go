@@ -32,17 +32,17 @@ import (
 	"gt/lib/text/term"
 )
 
-// launch gives the pane to the successor, or prints what to type if it does not get it. The note is
+// startSuccessor gives the pane to the successor, or prints what to type if it does not get it. The note is
 // saved already; if the start fails, the next session in the folder gets it.
-func (h handover) launch(note mail.Note) error {
+func (h handover) startSuccessor(note mail.Note) error {
 	if h.folderReplaced != nil {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.folderReplaced), "the note is saved: gt-mail read "+note.ID)
 	}
-	if h.paneLost != "" {
-		return h.env.Printf("saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.paneLost)
+	if h.whyPaneLost != "" {
+		return h.env.Printf("saved; to read the note: gt-mail read %s\n%s\n", note.ID, h.whyPaneLost)
 	}
 	if !h.replaces {
-		return h.sayHowToGoOn(note.ID)
+		return h.printStartByHand(note.ID)
 	}
 	if _, in := instance.OfAgent(h.home.Town.State, process.Variable(h.environ, instance.Variable)); in != nil && in.Moved != nil { // mutant never: . TestScripts/session_pack$
 		return h.env.Printf("saved; %s moves to another machine after this turn, and the note with it\n", in.Name)
@@ -55,16 +55,16 @@ func (h handover) launch(note mail.Note) error {
 	if h.remote {
 		at.OldAgent = h.agent
 	}
-	run := h.run(note.Subject)
+	run := h.successorRun(note.Subject)
 	restore, err := h.changeAgent(run)
 	h.warn(err) // its hook will tell
 	if err := h.successor.Replace(at, run); err != nil {
 		h.warn(restore())
-		h.warn(h.giveUp())
+		h.warn(h.releaseNote())
 		return cli.WithHint(err, "the note is saved: the next session that starts in %s gets it", h.home.Dir)
 	}
 	if h.home.Identity.Role != "" {
-		h.warn(h.track())
+		h.warn(h.trackSuccessor())
 	}
 	if h.remote {
 		fmt.Fprintf(h.env.Stdout, "handed over %s in tmux session %s\n", h.home.Identity.Address(), h.pane.Session)
@@ -81,8 +81,8 @@ func (h handover) launch(note mail.Note) error {
 	return nil
 }
 
-// track puts the successor's process in the place of the agent's, where that was tracked.
-func (h handover) track() error {
+// trackSuccessor puts the successor's process in the place of the agent's, where that was tracked.
+func (h handover) trackSuccessor() error {
 	pids := pidfile.NewDir(h.home.Town)
 	if f, err := pids.Get(h.pane.Session); err != nil || f.Process.PID != h.agent.PID {
 		return nil // nobody tracks it
@@ -141,16 +141,16 @@ func (h handover) changeAgent(run respawn.Run) (restore func() error, err error)
 
 const instanceWait = 2 * time.Second // bounds the wait for another command that holds the instance
 
-// sayHowToGoOn prints the id of the saved note, and what a person types to start the successor.
-func (h handover) sayHowToGoOn(note string) error {
-	line, then := h.howToGoOn()
+// printStartByHand prints the id of the saved note, and what a person types to start the successor.
+func (h handover) printStartByHand(note string) error {
+	line, then := h.startByHand()
 	lead := "for the person: end this session, then type: " // the agent reads this and cannot do it
 	switch {
-	case h.in.Why != "" && h.remote:
-		lead = h.redact(notSame(h.in.Why)) + "\nend that session, then type: "
-	case h.in.Why != "":
-		lead = h.redact(notSame(h.in.Why)) + "\n" + lead
-	case h.left:
+	case h.startedIn.Why != "" && h.remote:
+		lead = h.redact(notSameText(h.startedIn.Why)) + "\nend that session, then type: "
+	case h.startedIn.Why != "":
+		lead = h.redact(notSameText(h.startedIn.Why)) + "\n" + lead
+	case h.hasEnded:
 		lead = fmt.Sprintf("session %s, which ended here at %s, is handed over\nto start the next one, type: ", h.id, h.record.EndedAt.Local().Format("15:04"))
 	case h.id == "" && !h.agent.IsSet():
 		lead = h.describeReceiver() + "\nto start one, type: "
@@ -173,32 +173,32 @@ func (h handover) describeReceiver() string {
 	return "no agent runs here; the next session in this folder will get the note"
 }
 
-// howToGoOn returns the command with which a person starts the successor, and what happens then or
+// startByHand returns the command with which a person starts the successor, and what happens then or
 // where to type it. A successor without hooks must be told to run gt-prime, and gets an id for its
 // record.
-func (h handover) howToGoOn() (line, then string) {
+func (h handover) startByHand() (line, then string) {
 	next := agent.NextRun{ID: h.successor.ID}
 	if h.kind == session.KindCycle && h.record != nil {
 		next.Resume = string(h.record.ID)
 	}
-	if h.carried != "" {
-		next.Resume = string(h.carried)
+	if h.carriedCopy != "" {
+		next.Resume = string(h.carriedCopy)
 	}
 	then = "the new session will read the note first"
 	var how []string // the words of the command
 	if next.ID != "" {
 		then = "then tell it to run gt-prime, because it has no hooks that show it the note"
-		how = h.vars()
+		how = h.successorVars()
 	}
 	c := h.successor.Client
 	var args []string
 	// The agent runs, but in a sandbox or container, where its process cannot be seen.
-	hidden := h.record != nil && !h.left && !h.agent.IsSet() && (h.record.IsElsewhere() || process.Contained())
+	hidden := h.record != nil && !h.hasEnded && !h.agent.IsSet() && (h.record.IsElsewhere() || process.IsContained())
 	switch same := c.Name == h.client().Name; {
-	case same && (h.left || hidden):
-		args = process.Typed(h.record.Args, h.dir)
+	case same && (h.hasEnded || hidden):
+		args = process.TypedCommand(h.record.Args, h.dir)
 	case same && h.agent.IsSet():
-		given, _ := h.args() // without readable arguments the agent is started without any
+		given, _ := h.agentArgs() // without readable arguments the agent is started without any
 		args = append(slices.Clone(c.Command), c.ChosenArgs(given)...)
 	}
 	how = append(how, c.Restart(args, next)...)
@@ -208,7 +208,7 @@ func (h handover) howToGoOn() (line, then string) {
 		// As its start is seen from here: what it runs in, or the whole line that a person typed.
 		in, whole, unseen := launcher.TypedWords(h.clientTable(), h.client(), h.agent)
 		switch how = launcher.WrapCommand(in, how); {
-		case unseen, h.in.Isolated, h.in.Why != "" && len(in) == 0:
+		case unseen, h.startedIn.Isolated, h.startedIn.Why != "" && len(in) == 0:
 			then = inside + then
 		case whole:
 			how = in
@@ -221,11 +221,11 @@ func (h handover) howToGoOn() (line, then string) {
 	return term.Clean("cd " + term.Typed(h.home.Dir) + " && " + h.redact(words)), then
 }
 
-func notSame(why string) string {
+func notSameText(why string) string {
 	return "no agent was started, for it would not run in what this one was started in: " + why
 }
 
-func (h handover) vars() []string {
+func (h handover) successorVars() []string {
 	words := []string{"env"}
 	for _, kv := range h.successor.Vars() {
 		words = append(words, kv[0]+"="+kv[1])
@@ -237,12 +237,12 @@ func (h handover) vars() []string {
 // environment, which holds keys and which a person's shell has anyway, and redacts secrets
 // in the arguments.
 func (h handover) printCommand() error {
-	if h.in.Why != "" {
-		line, _ := h.howToGoOn()
-		return cli.Fail(cli.AnswerNo, errors.New(h.redact(notSame(h.in.Why))), "a person can type: "+line)
+	if h.startedIn.Why != "" {
+		line, _ := h.startByHand()
+		return cli.Fail(cli.AnswerNo, errors.New(h.redact(notSameText(h.startedIn.Why))), "a person can type: "+line)
 	}
-	r := h.run(h.redact(h.subject))
-	line := term.QuoteWords(append(h.vars(), launcher.WrapCommand(r.Launcher, r.Args)...))
+	r := h.successorRun(h.redact(h.subject))
+	line := term.QuoteWords(append(h.successorVars(), launcher.WrapCommand(r.Launcher, r.Args)...))
 	if clean := h.redact(line); clean != line {
 		line = clean
 		h.env.Warn("the agent was started with a secret among its arguments: insert it again in the place of %s", redact.Mark)
@@ -272,14 +272,14 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 	case asks:
 		say("would have the note saved when the turn ends: this runs in a sandbox")
 	case !h.replaces:
-		if h.in.Why != "" {
-			say("%s", notSame(h.in.Why))
+		if h.startedIn.Why != "" {
+			say("%s", notSameText(h.startedIn.Why))
 			say("would say what to type")
 			break
 		}
 		say("would say what to type: no agent runs in a tmux pane here")
 	default:
-		r := h.run(d.note.Subject)
+		r := h.successorRun(d.note.Subject)
 		say("would respawn pane %s of tmux session %s in %s", h.pane.ID, h.pane.Session, r.Dir)
 		say("    %s", term.QuoteWords(launcher.WrapCommand(r.Launcher, r.Args)))
 	}
@@ -289,11 +289,11 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 // and a client may have to import it.
 const alongWait = 6 * time.Minute
 
-// takeAlong converts the conversation for the successor's client and makes the successor
+// carryConversation converts the conversation for the successor's client and makes the successor
 // resume the copy. Nothing else changes.
-func (h handover) takeAlong(looks, asks bool) (handover, error) {
+func (h handover) carryConversation(looks, asks bool) (handover, error) {
 	switch {
-	case h.id == "" || h.id.Invented() || h.unknown:
+	case h.id == "" || h.id.Invented() || h.hasNoHooks:
 		return h, cli.Fail(cli.AnswerNo, errors.New("gt does not know which conversation this is"),
 			"without --with-conversation a fresh session takes over, with the note")
 	case asks:
@@ -320,11 +320,11 @@ func (h handover) takeAlong(looks, asks bool) (handover, error) {
 	if err := json.Unmarshal(out, &written); err != nil {
 		return h, fmt.Errorf("cannot understand what gt-record says: %w", err)
 	}
-	if h.carried, err = session.ParseID(written.Session); err != nil {
+	if h.carriedCopy, err = session.ParseID(written.Session); err != nil {
 		return h, fmt.Errorf("cannot understand what gt-record says: %w", err)
 	}
-	h.successor = respawn.NewSuccessor(h.successor.Client, h.home, h.carried)
-	h.env.Hint("%s goes on with conversation %s", h.successor.Client.Name, term.Clean(string(h.carried)))
+	h.successor = respawn.NewSuccessor(h.successor.Client, h.home, h.carriedCopy)
+	h.env.Hint("%s goes on with conversation %s", h.successor.Client.Name, term.Clean(string(h.carriedCopy)))
 	return h, nil
 }
 
@@ -383,7 +383,7 @@ func (h handover) checkEarly() (full, early bool, err error) {
 	if policy == nil {
 		return false, false, nil
 	}
-	own, _ := account.FindCurrent(h.form(), h.env.Getenv) // without a HOME the project's settings count
+	own, _ := account.FindCurrent(h.transcriptForm(), h.env.Getenv) // without a HOME the project's settings count
 	full, err = policy(h.transcript(), h.call.Dir, own.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.warn(err)

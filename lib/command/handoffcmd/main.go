@@ -42,12 +42,12 @@ Outside tmux it saves the note and says what to type.`,
 1  no such session or work; no such hand-over to cancel; the agent is not on PATH, or cannot --cycle`,
 		Prepare:  hook.DefaultArgs("--auto", "--hook", "--reason", "compaction"),
 		Grammar:  &grammar{},
-		FastPath: wired,
+		FastPath: parseWired,
 	}
 }
 
-// wired parses the call that hooks make before a compaction, without kong.
-func wired(args []string) cli.Command {
+// parseWired parses the call that hooks make before a compaction, without kong.
+func parseWired(args []string) cli.Command {
 	if len(args) < 2 || args[0] != "--auto" {
 		return nil
 	}
@@ -122,10 +122,10 @@ func (g *grammar) Run(env *cli.Env) error {
 		}
 	}
 	if g.Finish != "" {
-		return g.finish(env, call)
+		return g.finishRequested(env, call)
 	}
 	if g.Cancel {
-		return g.cancel(env, call)
+		return g.cancelHandover(env, call)
 	}
 	if done, err := g.deferPolecat(env, call.Home.Identity); done {
 		return err
@@ -142,7 +142,7 @@ func (g *grammar) Run(env *cli.Env) error {
 func (g *grammar) order() order {
 	o := order{
 		kind: session.KindHandoff, subject: g.Subject, to: g.To, reason: g.Reason, collect: g.Collect,
-		hook: g.Client.Hook, watch: g.Watch, quietGit: g.NoGitCheck, dryRun: g.Print || g.DryRun,
+		isHook: g.Client.Hook, watch: g.Watch, quietGit: g.NoGitCheck, dryRun: g.Print || g.DryRun,
 	}
 	switch {
 	case g.Auto:
@@ -183,15 +183,15 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 		if early {
 			return err
 		}
-		h.full = full
+		h.isFull = full
 	}
-	asks := !g.Print && h.asks()
+	asks := !g.Print && h.mustRequest()
 	if h.kind == session.KindCycle && changes {
 		if err := h.refuseLoop(!asks); err != nil {
 			return err
 		}
 	}
-	message, err := g.message(env)
+	message, err := g.readMessage(env)
 	if err != nil {
 		return err
 	}
@@ -199,26 +199,26 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 		return h.cannotTakeAlong()
 	}
 	if asks && changes {
-		return h.request(message, work)
+		return h.leaveRequest(message, work)
 	}
-	return g.deliver(env, h, h.compose(message, work), work, asks)
+	return g.carryOut(env, h, h.composeNote(message, work), work, asks)
 }
 
-// deliver prints the note or the plan, or saves the note and starts the successor. asks
+// carryOut prints the note or the plan, or saves the note and starts the successor. asks
 // reports whether a hook will do that instead, which the plan then says.
-func (g *grammar) deliver(env *cli.Env, h handover, d draft, work string, asks bool) (err error) {
+func (g *grammar) carryOut(env *cli.Env, h handover, d draft, work string, asks bool) (err error) {
 	if g.Print {
 		d.note.Body = term.CleanText(d.note.Body) // the output may go to a terminal
 		_, err := d.note.WriteTo(env.Stdout)
 		return err
 	}
-	if d.empty && work == "" && h.kind == session.KindHandoff && !g.DryRun {
+	if d.isEmpty && work == "" && h.kind == session.KindHandoff && !g.DryRun {
 		return cli.Fail(cli.AnswerNo, errors.New("there is nothing to hand over: no session is known here, and nothing was said"),
 			"-m TEXT says what the next session has to know")
 	}
 	h.warnOfGit(d.state)
 	if g.Along {
-		if h, err = h.takeAlong(g.DryRun, asks); err != nil {
+		if h, err = h.carryConversation(g.DryRun, asks); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func (g *grammar) deliver(env *cli.Env, h handover, d draft, work string, asks b
 	if h.kind == session.KindAuto {
 		return h.tellSummariser(note.ID, d.essentials)
 	}
-	return h.launch(note)
+	return h.startSuccessor(note)
 }
 
 // deferPolecat leaves a polecat's hand-over to Gas Town's gt, if that is installed, because
@@ -262,8 +262,8 @@ func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, 
 // maxMessage limits a message, in bytes. Longer texts belong in a file.
 const maxMessage = 256 << 10
 
-// message returns the text of -m. - is standard input, but not in a hook: it has the client's data.
-func (g *grammar) message(env *cli.Env) (string, error) {
+// readMessage returns the text of -m. - is standard input, but not in a hook: it has the client's data.
+func (g *grammar) readMessage(env *cli.Env) (string, error) {
 	if g.Message != "-" || g.Client.Hook {
 		return g.Message, nil
 	}

@@ -30,16 +30,16 @@ import (
 type draft struct {
 	note       mail.Note
 	message    string                      // the caller's message
-	body       func(earlier string) string // returns the note's text, with earlier hand-overs of the session that nobody received
+	buildBody  func(earlier string) string // returns the note's text, with earlier hand-overs of the session that nobody received
 	essentials string                      // what a summary of the conversation must keep
 	state      git.State                   // of the worktree
-	empty      bool                        // there is nothing to hand over
-	unsaved    error                       // of what the conversation says; expected in a sandbox
+	isEmpty    bool                        // there is nothing to hand over
+	unsavedErr error                       // of what the conversation says; expected in a sandbox
 }
 
-// compose writes the note. message is the caller's text, work the id of work that is handed
+// composeNote writes the note. message is the caller's text, work the id of work that is handed
 // over with it.
-func (h handover) compose(message, work string) draft {
+func (h handover) composeNote(message, work string) draft {
 	from, by := h.call.Home.Identity.Address(), ""
 	if h.remote && message == "" && h.subject == "" {
 		by = "You were handed over by " + from + "."
@@ -65,7 +65,7 @@ func (h handover) compose(message, work string) draft {
 		AwaitsPermission: h.remote && activity.Read(h.home, h.id).Reason == activity.Permission,
 	}
 	if h.collect {
-		d.unsaved = h.gather(&b)
+		d.unsavedErr = h.gatherFacts(&b)
 	}
 	asked.Wait()
 	if failed != nil && !errors.Is(failed, git.ErrNotRepository) {
@@ -74,7 +74,7 @@ func (h handover) compose(message, work string) draft {
 	if h.collect {
 		b.State = d.state
 	}
-	d.empty = h.record == nil && !h.agent.IsSet() && message == "" && h.subject == "" && by == "" &&
+	d.isEmpty = h.record == nil && !h.agent.IsSet() && message == "" && h.subject == "" && by == "" &&
 		len(d.state.Changes)+len(b.Hooked)+len(b.Unread) == 0
 	b = b.Clean(h.redact)
 	subject := b.Subject() // before Message changes: it is about the work, not about who asked
@@ -93,13 +93,13 @@ func (h handover) compose(message, work string) draft {
 	// Every part was redacted before it was cut. Redact the result as well, because
 	// joined parts can form a secret.
 	d.note.Subject = h.redact(d.note.Subject)
-	d.body = func(earlier string) string {
+	d.buildBody = func(earlier string) string {
 		b := b
 		b.Message = strings.TrimSpace(b.Message + "\n\n" + earlier)
 		text := b.Text()
-		if h.keptPane != "" {
-			text += "\n\nThe agent was not replaced: " + h.keptPane + "."
-			if line, _ := h.howToGoOn(); h.folderReplaced == nil {
+		if h.whyPaneKept != "" {
+			text += "\n\nThe agent was not replaced: " + h.whyPaneKept + "."
+			if line, _ := h.startByHand(); h.folderReplaced == nil {
 				text += " To go on in its pane, a person ends it there and types: " + line
 			}
 			text += "\n"
@@ -113,15 +113,15 @@ func (h handover) compose(message, work string) draft {
 		}
 		return h.redact(text)
 	}
-	d.note.Body = d.body("")
+	d.note.Body = d.buildBody("")
 	d.essentials = h.redact(b.Essentials())
 	return d
 }
 
-// gather adds what the transcript, git and the box contain. It leaves out what it cannot
+// gatherFacts adds what the transcript, git and the box contain. It leaves out what it cannot
 // read: a shorter note is better than none. It redacts before it cuts, because half a
 // secret is not recognized. It returns an error if it had no right to save what it read.
-func (h handover) gather(b *brief.Brief) (unsaved error) {
+func (h handover) gatherFacts(b *brief.Brief) (unsaved error) {
 	warn := func(err error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			h.warn(err)
@@ -129,8 +129,8 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 	}
 	var err error
 	if path := h.transcript(); path != "" {
-		b.Session, b.Thread, err = h.tail(path)
-		if s := (*tail.SaveError)(nil); !h.hook && errors.As(err, &s) && request.Denied(s.Err) {
+		b.Session, b.Thread, err = h.readConversation(path)
+		if s := (*tail.SaveError)(nil); !h.isHook && errors.As(err, &s) && request.Denied(s.Err) {
 			err, unsaved = nil, err
 		}
 		warn(err)
@@ -142,7 +142,7 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 		}
 	}
 	if b.Thread != nil {
-		common, err := git.Common(h.home.Dir)
+		common, err := git.CommonDir(h.home.Dir)
 		warn(err)
 		b.Thread = thread.WithRules(b.Thread, b.Thread.ChainID, thread.Rules(h.home.Town.State, common, h.warn))
 	}
@@ -169,14 +169,14 @@ func (h handover) gather(b *brief.Brief) (unsaved error) {
 
 const maxReady = 5
 
-// tail reads the conversation from where it was read last. In a sandbox it cannot save the
+// readConversation reads the conversation from where it was read last. In a sandbox it cannot save the
 // result; the next hook then reads the same part again.
-func (h handover) tail(path string) (summary.Summary, *thread.Thread, error) {
-	c := recorded.Conversation{File: conversation.File{Client: h.form(), Path: path, ID: h.id}, CWD: h.dir}
+func (h handover) readConversation(path string) (summary.Summary, *thread.Thread, error) {
+	c := recorded.Conversation{File: conversation.File{Client: h.transcriptForm(), Path: path, ID: h.id}, CWD: h.dir}
 	if h.record != nil {
 		c.SavedSummary = tail.NewFile(h.home, h.record)
 	}
-	read := entries.FindReader(h.env, h.call.Dir, h.form())
+	read := entries.FindReader(h.env, h.call.Dir, h.transcriptForm())
 	to := tail.Carry{Home: h.home, Record: cmp.Or(h.record, &session.Record{ID: h.id}), Now: h.env.Now(), Warn: h.warn}
 	if h.record == nil || h.dryRun {
 		fold, err := c.Read(read, h.redact)
@@ -199,7 +199,7 @@ const gitWait = 3 * time.Second // limits git, which may be slow in a huge workt
 
 // warnOfGit warns of uncommitted work. The hand-over goes on, because the files stay.
 func (h handover) warnOfGit(s git.State) {
-	if h.quietGit || h.hook {
+	if h.quietGit || h.isHook {
 		return
 	}
 	if s.Head != "" && s.Ahead == 0 { // git's status counts none of a branch that follows no other

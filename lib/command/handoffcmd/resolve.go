@@ -33,7 +33,7 @@ import (
 func (t target) resolveName(what, kind string) (o target, work string, err error) {
 	if t.server.HasSession(what) {
 		o, err = t.forTmuxSession(what, identity.Identity{}, kind)
-		r, serr := t.started(what)
+		r, serr := t.findStarted(what)
 		switch {
 		case r == nil || serr != nil || err == nil && o.id == r.ID:
 			return o, "", err
@@ -85,7 +85,7 @@ func (t target) resolveName(what, kind string) (o target, work string, err error
 	box := mail.NewBox(t.home, t.home.Identity.Address())
 	note, err := box.Get(what)
 	if err != nil || note.ID != what { // a part of a note's id can be the whole name of an agent
-		r, err := t.started(what)
+		r, err := t.findStarted(what)
 		if path := place.Real(t.env.Abs(what)); r == nil && err == nil && strings.Contains(what, "/") {
 			r, err = t.findRunning(what, func(r *session.Record) bool { return r.CWD == path })
 		}
@@ -112,11 +112,11 @@ func (t target) resolveName(what, kind string) (o target, work string, err error
 		return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("there is no tmux pane '%s' with an agent that gt knows of", what),
 			"tmux list-panes -a lists the panes, gt-seance list --live the agents that run")
 	}
-	return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("no agent, session or note is called '%s'", what), t.hint(what))
+	return t, "", cli.Fail(cli.AnswerNo, fmt.Errorf("no agent, session or note is called '%s'", what), t.hintNames(what))
 }
 
-// hint returns the hint for a name that means nothing.
-func (t target) hint(what string) string {
+// hintNames returns the hint for a name that means nothing.
+func (t target) hintNames(what string) string {
 	var names []string
 	for _, one := range t.listAgents() {
 		names = append(names, term.Clean(one.Name))
@@ -127,10 +127,10 @@ func (t target) hint(what string) string {
 }
 
 // listAgents returns the agents that gt-session lists.
-func (t target) listAgents() (all []listed) {
+func (t target) listAgents() (all []listedAgent) {
 	out, _ := t.askGtSession("list", "--json")
 	for line := range bytes.Lines(out) {
-		var one listed
+		var one listedAgent
 		if json.Unmarshal(line, &one) == nil {
 			all = append(all, one)
 		}
@@ -158,23 +158,23 @@ func (t target) forRecord(r *session.Record, kind string) (target, error) {
 	return t, cli.Fail(cli.AnswerNo, err)
 }
 
-// listed is what gt-session prints of an agent.
-type listed struct {
+// listedAgent is what gt-session prints of an agent.
+type listedAgent struct {
 	ID, Name, Title, Path string
 	Session               session.ID `json:"session_id"`
 	TmuxSession           string     `json:"tmux_session"`
 	Pane                  string
 }
 
-// started returns the live session of an agent that gt-session lists under a name, title, folder or
+// findStarted returns the live session of an agent that gt-session lists under a name, title, folder or
 // id, nil if it lists none. It fails if it lists several, or the agent is not running or its session
 // is not known.
-func (t target) started(what string) (*session.Record, error) {
+func (t target) findStarted(what string) (*session.Record, error) {
 	path := ""
 	if what == "." || strings.Contains(what, "/") { // any other word is no folder, as in gt-session
 		path = place.Real(t.env.Abs(what))
 	}
-	var in listed
+	var in listedAgent
 	out, err := t.askGtSession("show", "--json", "--", what)
 	if err != nil { // gt-session has no such agent, or several
 		var hints []string

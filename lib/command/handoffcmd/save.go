@@ -44,7 +44,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 		}
 	}
 	if record != nil {
-		if h.hook && h.call.Input.Key != "" && !record.Claim(now, h.call.Input.Key) {
+		if h.isHook && h.call.Input.Key != "" && !record.Claim(now, h.call.Input.Key) {
 			return note, false, nil
 		}
 		if h.kind == session.KindAuto && request.HasStored(h.home, record.ID) {
@@ -54,37 +54,37 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 
 	box := mail.NewBox(h.home, h.home.Identity.Address())
 	var before []string
-	earlier, p := "", record.Promised()
+	earlier, promised := "", record.Promised()
 	if h.kind == session.KindHandoff && record != nil {
 		switch {
-		case record.Ended() && (record.ChildID != "" || !h.record.Ended()), p != nil && p.TakenBy != "":
+		case record.Ended() && (record.ChildID != "" || !h.record.Ended()), promised != nil && promised.TakenBy != "":
 			// The successor has started, so the next session receives this note.
-			h.replaces, h.paneLost, record = false, "another gt-handoff was faster, and its successor has begun: the session after that is told this note", nil
-		case p != nil:
-			before = append(p.Before, p.Note)
-			earlier = h.earlier(box, record.Chain(), before)
-			if h.replaces && p.Respawn && now.Sub(p.At).Abs() < launchTime {
-				h.replaces, h.paneLost = false, "another gt-handoff of this session is under way: its successor is told this note as well"
+			h.replaces, h.whyPaneLost, record = false, "another gt-handoff was faster, and its successor has begun: the session after that is told this note", nil
+		case promised != nil:
+			before = append(promised.Before, promised.Note)
+			earlier = h.earlierText(box, record.Chain(), before)
+			if h.replaces && promised.Respawn && now.Sub(promised.At).Abs() < launchTime {
+				h.replaces, h.whyPaneLost = false, "another gt-handoff of this session is under way: its successor is told this note as well"
 			}
 		}
 	}
 	var keep []string
-	if h.kind != session.KindHandoff && p != nil {
-		keep = append(keep, p.Note)
+	if h.kind != session.KindHandoff && promised != nil {
+		keep = append(keep, promised.Note)
 	}
-	if own := untold(record); own != "" { // the successor is told of both, as one message
+	if own := untoldText(record); own != "" { // the successor is told of both, as one message
 		d.message = strings.TrimSpace(d.message + "\n\n" + own)
 		earlier = strings.TrimSpace(own + "\n\n" + earlier)
 	}
 	if earlier != "" {
-		note.Body = d.body(earlier)
+		note.Body = d.buildBody(earlier)
 	}
 	// Beside what waits for a successor, only the session itself is told what it saved.
-	hooked := h.kind == session.KindHandoff || p == nil || d.message != ""
+	hooked := h.kind == session.KindHandoff || promised == nil || d.message != ""
 	if note.ID, err = box.Deliver(note, hooked); err != nil {
 		return note, false, err
 	}
-	h.warn(d.unsaved)                                           // the note was saved, so this is no sandbox
+	h.warn(d.unsavedErr)                                        // the note was saved, so this is no sandbox
 	h.warn(box.Supersede(note.Chain, append(keep, note.ID)...)) // on failure it is delivered again
 	if h.kind == session.KindHandoff && record != nil {
 		said := thread.Message{Session: record.ID, Note: note.ID, Subject: note.Subject, Text: d.message, Time: note.Date.UTC()}
@@ -96,19 +96,19 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	if h.kind == session.KindAuto {
 		durable = atomicfile.Unsynced // the note is on disk and no process is about to be killed
 	}
-	if err := h.leave(record, note, before, now, durable); err != nil {
+	if err := h.writeHandover(record, note, before, now, durable); err != nil {
 		return note, false, err
 	}
-	h.log(record, note, now)
-	h.warn(h.retire(box, now))
+	h.logHandover(record, note, now)
+	h.warn(h.expireNotes(box, now))
 	return note, true, nil
 }
 
 const launchTime = 10 * time.Second // how long a hand-over may take from its note to its successor
 
-// untold returns what somebody wrote into the note that a session saved for itself, and was
+// untoldText returns what somebody wrote into the note that a session saved for itself, and was
 // not told yet.
-func untold(r *session.Record) string {
+func untoldText(r *session.Record) string {
 	if r == nil || r.Handoff == nil || r.Handoff == r.Promised() || r.Handoff.Text == nil {
 		return ""
 	}
@@ -119,9 +119,9 @@ func untold(r *session.Record) string {
 	return fmt.Sprintf("Saved before that, as %q:\n\n%s", r.Handoff.Text.Subject, text)
 }
 
-// earlier returns the text of the session's undelivered notes, to be included in the note
+// earlierText returns the text of the session's undelivered notes, to be included in the note
 // that replaces them.
-func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) string {
+func (h *handover) earlierText(box mail.Box, chain session.ID, notes []string) string {
 	t, err := thread.Read(h.home.Town.State, chain, h.warn)
 	if err != nil {
 		t = new(thread.Thread)
@@ -143,8 +143,8 @@ func (h *handover) earlier(box mail.Box, chain session.ID, notes []string) strin
 	return strings.Join(parts, "\n\n")
 }
 
-// giveUp lets any next session of the home have the note, because the pane gets no successor.
-func (h *handover) giveUp() error {
+// releaseNote lets any next session of the home have the note, because the pane gets no successor.
+func (h *handover) releaseNote() error {
 	lock, err := h.home.LockWithin(saveWait)
 	if err != nil {
 		return err
@@ -159,8 +159,8 @@ func (h *handover) giveUp() error {
 	return h.store.Put(r, atomicfile.Unsynced)
 }
 
-// leave writes the hand-over, and then its marker for other programs.
-func (h *handover) leave(record *session.Record, note mail.Note, before []string, now time.Time, durable atomicfile.Durability) error {
+// writeHandover writes the hand-over, and then its marker for other programs.
+func (h *handover) writeHandover(record *session.Record, note mail.Note, before []string, now time.Time, durable atomicfile.Durability) error {
 	from := h.pane.Session
 	switch {
 	case from != "":
@@ -171,7 +171,7 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 	}
 	o := &stored.Handover{
 		Kind: h.kind, Note: note.ID, Before: before, Reason: h.handoverReason(), At: now, Respawn: h.replaces, From: from,
-		Conversation: string(h.carried), Text: waiting.NewText(note),
+		Conversation: string(h.carriedCopy), Text: waiting.NewText(note),
 	}
 	if record == nil {
 		return h.leaveUnowned(o, durable)
@@ -184,7 +184,7 @@ func (h *handover) leave(record *session.Record, note mail.Note, before []string
 	if h.kind != session.KindHandoff {
 		o.Earlier = earlier
 	}
-	record.Handoff, record.Full = o, h.full
+	record.Handoff, record.Full = o, h.isFull
 	if h.pane.Session != "" {
 		record.TmuxSession = h.pane.Session
 	}
@@ -214,8 +214,8 @@ func (h *handover) leaveUnowned(o *stored.Handover, durable atomicfile.Durabilit
 	return marker.Write(h.home, o.Marker, o.From, o.Reason, durable)
 }
 
-// log logs the hand-over. A failure is only a warning, because note, marker and record are saved.
-func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
+// logHandover logs the hand-over. A failure is only a warning, because note, marker and record are saved.
+func (h *handover) logHandover(record *session.Record, note mail.Note, now time.Time) {
 	payload := struct {
 		SessionID session.ID `json:"session_id,omitempty"`
 		Subject   string     `json:"subject"`
@@ -224,7 +224,7 @@ func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 		Kind      string     `json:"kind"`
 		Note      string     `json:"note"`
 		Waits     string     `json:"waits,omitempty"` // why the pane was not given away
-	}{ToSession: h.replaces, Reason: h.handoverReason(), Subject: note.Subject, Kind: h.kind, Note: note.ID, Waits: h.redact(h.keptPane)}
+	}{ToSession: h.replaces, Reason: h.handoverReason(), Subject: note.Subject, Kind: h.kind, Note: note.ID, Waits: h.redact(h.whyPaneKept)}
 	switch {
 	case record != nil:
 		payload.SessionID = record.ID
@@ -232,7 +232,7 @@ func (h *handover) log(record *session.Record, note mail.Note, now time.Time) {
 		payload.SessionID = h.id // its record cannot be read
 	}
 	t := h.home.Town
-	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
+	h.warn(eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.SpareEvents()), h.warn, now, eventlog.Handoff, h.home.Identity.Address(), payload))
 }
 
 // isNobodys reports whether no session hands over: a person does, for the next session here.
@@ -254,11 +254,11 @@ func (h *handover) handoverReason() string {
 // hook accepts that. For a person it prints which note was saved.
 func (h handover) tellSummariser(note, essentials string) (err error) {
 	switch {
-	case !h.hook:
+	case !h.isHook:
 		err = h.env.Printf("saved; to read the note: gt-mail read %s\n", note)
 	case h.call.Dialect.Compaction:
 		d := h.call.Dialect
-		text := toKeep(d, note, essentials)
+		text := summaryText(d, note, essentials)
 		if d.ShowsCompaction && h.call.Input.Trigger == "manual" {
 			// The person sees it, so it omits the work, which gt-prime tells after the compaction.
 			text = "Keep in the summary: the task, decisions with reasons, what failed, open to-dos, exact names. " +
@@ -273,8 +273,8 @@ func (h handover) tellSummariser(note, essentials string) (err error) {
 // agents and what they read.
 const fromConversation = "the conversation"
 
-// toKeep returns the text for a summariser, with as much of the essentials as the client accepts.
-func toKeep(d contract.Dialect, note, essentials string) string {
+// summaryText returns the text for a summariser, with as much of the essentials as the client accepts.
+func summaryText(d contract.Dialect, note, essentials string) string {
 	text := "Keep in the summary, as exactly as they were said: the task that is being worked on and what would finish it; " +
 		"decisions with their reasons; what was tried and failed; open to-dos; names of files, functions, commands and ids; " +
 		"what the user asked not to do.\n"

@@ -10,7 +10,7 @@ import (
 // A summariser receives all, some or none of the essentials, as its client has room.
 func TestToKeep(t *testing.T) {
 	facts := strings.Repeat("the schema stays 🌱 ", 1000)
-	bare := contract.Dialect{}.Size(toKeep(contract.Dialect{}, "n1", ""))
+	bare := contract.Dialect{}.Size(summaryText(contract.Dialect{}, "n1", ""))
 	for _, c := range []struct {
 		keep int
 		some bool
@@ -24,7 +24,7 @@ func TestToKeep(t *testing.T) {
 		{1, false, false}, // smaller than the rest of the text
 	} {
 		d := contract.Dialect{MaxCompaction: c.keep}
-		text := toKeep(d, "n1", facts)
+		text := summaryText(d, "n1", facts)
 		if got := strings.Contains(text, "the schema stays"); got != c.some {
 			t.Errorf("of %d, some of it is told: %v", c.keep, got)
 		}

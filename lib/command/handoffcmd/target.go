@@ -39,12 +39,12 @@ type target struct {
 	id     session.ID      // empty if no session is known
 	record *session.Record // nil without a record
 
-	agent   process.Proc // the client's process, unset if none runs
-	name    string       // the client's name
-	left    bool         // the session ended in this pane a short while ago
-	unknown bool         // it has no hooks; only its process is known
-	environ []string     // the client's environment at its start, or ours if that cannot be read
-	dir     string       // where the client was started, which is where it keeps its conversations
+	agent      process.Proc // the client's process, unset if none runs
+	name       string       // the client's name
+	hasEnded   bool         // the session ended in this pane a short while ago
+	hasNoHooks bool         // it has no hooks; only its process is known
+	environ    []string     // the client's environment at its start, or ours if that cannot be read
+	dir        string       // where the client was started, which is where it keeps its conversations
 
 	server tmux.Server
 	inPane bool      // the environment names a pane
@@ -68,7 +68,7 @@ func currentTarget(env *cli.Env, call *hook.Invocation, saves bool) target {
 	}
 	if r := t.record; r != nil {
 		t.name = cmp.Or(r.Agent, t.name)
-		if r.Process().Alive() {
+		if r.Process().IsAlive() {
 			t.agent = r.Process()
 		}
 	}
@@ -78,15 +78,15 @@ func currentTarget(env *cli.Env, call *hook.Invocation, saves bool) target {
 		t.findUnhooked()
 	}
 	if t.pane.ID != "" && t.id == "" && !t.agent.IsSet() {
-		t.findLeft()
+		t.findEndedHere()
 	}
-	return t.complete()
+	return t.withDerived()
 }
 
 const leftFor = 30 * time.Minute // how long after its end a person can hand over a session in its pane
 
-// findLeft makes this pane's last session the target, if it ended lately without a hand-over.
-func (t *target) findLeft() {
+// findEndedHere makes this pane's last session the target, if it ended lately without a hand-over.
+func (t *target) findEndedHere() {
 	records, err := t.store.ReadRecords()
 	t.call.Warn(err)
 	for _, r := range records { // newest first
@@ -94,7 +94,7 @@ func (t *target) findLeft() {
 			continue
 		}
 		if r.Ended() && r.Outcome != session.Handoff && r.ChildID == "" && r.Handoff == nil && t.env.Now().Sub(r.EndedAt).Abs() < leftFor {
-			t.record, t.id, t.name, t.left = r, r.ID, r.Agent, true
+			t.record, t.id, t.name, t.hasEnded = r, r.ID, r.Agent, true
 		}
 		return
 	}
@@ -136,7 +136,7 @@ func (t *target) findUnhooked() {
 	if err != nil {
 		return
 	}
-	t.agent, t.name, t.unknown = p, client.Name, true
+	t.agent, t.name, t.hasNoHooks = p, client.Name, true
 	t.home = home.Find(t.env.Getenv, dir, "")
 	t.store = session.Store{Home: t.home, Warn: t.call.Warn}
 }
@@ -181,11 +181,11 @@ func (t target) forPane(pane tmux.Pane, where string, id identity.Identity, kind
 		t.call.Warn(err)
 		o.agent = live.FindClientBelow(known, o.server, pane, o.name)
 	}
-	return o.complete(), nil
+	return o.withDerived(), nil
 }
 
-// complete sets what follows from agent and record: the environment, folder, table and redactor.
-func (t target) complete() target {
+// withDerived sets what follows from agent and record: the environment, folder, table and redactor.
+func (t target) withDerived() target {
 	t.environ = startEnviron(t.agent, t.env.ChildEnviron())
 	t.dir = t.home.Dir
 	if r := t.record; r != nil && r.CWD != "" && atomicfile.IsFolder(r.CWD) {
@@ -224,20 +224,20 @@ func (t target) clientTable() *agent.Table {
 
 func (t target) client() agent.Client { return t.clientTable().FindClient(t.name) }
 
-func (t target) args() ([]string, error) {
-	if t.left {
+func (t target) agentArgs() ([]string, error) {
+	if t.hasEnded {
 		return t.record.Args, nil
 	}
 	return live.StartArgs(t.agent, t.client(), t.env.Getenv("GT_AGENT_ARGS"))
 }
 
-// replaceable reports whether the pane can be given to a fresh agent. The agent must own the pane and
+// canReplace reports whether the pane can be given to a fresh agent. The agent must own the pane and
 // be interactive. A person's shell stays, and so does an agent or a script that runs this one.
-func (t target) replaceable() bool {
+func (t target) canReplace() bool {
 	if t.pane.ID == "" || !t.agent.IsSet() || !live.OwnsPane(t.clientTable(), t.agent, t.pane) {
 		return false
 	}
-	args, err := t.args()
+	args, err := t.agentArgs()
 	return err != nil || !t.client().Headless(args)
 }
 
@@ -245,20 +245,20 @@ func (t target) replaceable() bool {
 // unless it is in a folder of the person's. A project's settings can make a client report another path.
 func (t target) transcript() string {
 	if !t.remote && t.call.Input.Transcript != "" {
-		return t.owned(t.call.Input.Transcript)
+		return t.ownedPath(t.call.Input.Transcript)
 	}
 	switch { // recorded late by a command, or its client does not report a path
 	case t.record == nil:
 		return ""
 	case t.record.Transcript != "":
-		return t.owned(t.record.Transcript)
+		return t.ownedPath(t.record.Transcript)
 	}
-	return t.owned(files.Path(t.name, (&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
+	return t.ownedPath(files.Path(t.name, (&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
 }
 
-// owned returns a transcript's path without links, and "" if the file is not in a store of the person's
+// ownedPath returns a transcript's path without links, and "" if the file is not in a store of the person's
 // client. Only the client's start environment and the person's own settings decide that, not a town.
-func (t target) owned(path string) string {
+func (t target) ownedPath(path string) string {
 	if path == "" {
 		return ""
 	}
@@ -277,7 +277,7 @@ func (t target) owned(path string) string {
 	}
 	// A person's own agent has its own store, or that of the client whose dialect it uses.
 	_, real, err := own.FindAccount(t.name, path)
-	if form := t.form(); err != nil && form != t.name {
+	if form := t.transcriptForm(); err != nil && form != t.name {
 		_, real, err = own.FindAccount(form, path)
 	}
 	if _, gone := os.Stat(path); err != nil && gone == nil {
@@ -286,9 +286,9 @@ func (t target) owned(path string) string {
 	return real
 }
 
-// form returns the client in whose form the transcript is written: an unknown client is
+// transcriptForm returns the client in whose form the transcript is written: an unknown client is
 // assumed to use that of its dialect.
-func (t target) form() string {
+func (t target) transcriptForm() string {
 	if registry.HasReader(t.name) {
 		return t.name
 	}

@@ -31,12 +31,12 @@ type townCopier struct {
 // them in the state from then on. It skips what the state has, and what git tracks, which may have come
 // with the repository. It must run before the town is trusted, because gt writes there after that.
 func copyShared(env *cli.Env, state place.State, t *place.Trust) error {
-	if !t.Shows {
+	if !t.GitShows {
 		return nil
 	}
 	c := townCopier{env: env, town: town.Town{Root: t.Path, State: state, Trust: t}}
 	var err error
-	if c.tracked, err = git.Kept(t.Path, gitWait, ".events.jsonl", ".sessions", "mail"); err != nil {
+	if c.tracked, err = git.TrackedFiles(t.Path, gitWait, ".events.jsonl", ".sessions", "mail"); err != nil {
 		return fmt.Errorf("cannot ask git about '%s': %w", t.Path, err)
 	}
 	if err := errors.Join(c.copyFile(".events.jsonl"), c.copyFile(".sessions", "archive", "sessions.jsonl"), c.copyBoxes()); err != nil {

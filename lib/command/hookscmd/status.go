@@ -104,7 +104,7 @@ func (c *status) Run(env *cli.Env) error {
 	}
 	whole := printAdvice(env, reports)
 	tellStopped(env)
-	common, err := git.Common(env.Dir)
+	common, err := git.CommonDir(env.Dir)
 	env.WarnError(err)
 	if n := len(thread.Rules(place.StateOf(env.Getenv), common, nil)); n > 0 && !c.JSON {
 		say.line("every session in this %s is told %s of yours: gt-mail rule", git.KindOfPlace(env.Dir), count.Plural(n, "rule"))

@@ -65,18 +65,18 @@ func (c *trust) Run(env *cli.Env) error {
 	if t.Owner != os.Geteuid() && t.Owner != 0 {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' belongs to another user, who can change what is in it", root))
 	}
-	if t.Shows, err = repositoryShows(root); err != nil {
+	if t.GitShows, err = repositoryShows(root); err != nil {
 		return err
 	}
 	t.Mail, t.Since = c.Mail, env.Now().UTC().Truncate(time.Second)
-	old, err := state.Trusted(root)
+	old, err := state.TrustOf(root)
 	if err != nil && !errors.Is(err, place.ErrUntrusted) {
 		env.WarnError(err) // it is replaced
 	}
 	if err := env.Print(term.CleanText(env.Redact(describeTrust(t, old)))); err != nil {
 		return err
 	}
-	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.Shows == t.Shows {
+	if old != nil && maps.Equal(old.Files, t.Files) && old.Mail == t.Mail && old.GitShows == t.GitShows {
 		return env.Println("trusted already; nothing has changed")
 	}
 	if !c.Yes {
@@ -87,7 +87,7 @@ func (c *trust) Run(env *cli.Env) error {
 	if err := copyShared(env, state, t); err != nil {
 		return err
 	}
-	if err := state.Trust(t); err != nil {
+	if err := state.RecordTrust(t); err != nil {
 		return err
 	}
 	return env.Println(term.Clean("trusted: " + t.Path))
@@ -103,7 +103,7 @@ func townAt(env *cli.Env, dir string) (string, error) {
 		return place.Real(dir), nil
 	}
 	for d := place.Real(env.Dir); ; d = filepath.Dir(d) {
-		if town.Marked(d) {
+		if town.HasTownFile(d) {
 			return d, nil
 		}
 		if d == filepath.Dir(d) {
@@ -118,7 +118,7 @@ var sharedFiles = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".se
 
 // repositoryShows reports whether git shows or tracks any shared file in the town.
 func repositoryShows(root string) (bool, error) {
-	hidden, err := git.Ignored(root, gitWait, sharedFiles...)
+	hidden, err := git.IgnoredPaths(root, gitWait, sharedFiles...)
 	switch {
 	case errors.Is(err, git.ErrNotRepository):
 		return false, nil
@@ -135,7 +135,7 @@ func describeTrust(t, old *place.Trust) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", t.Path)
 	fmt.Fprintln(&b, "  sessions in it share its event log and mail, and have its roles")
-	if t.Shows {
+	if t.GitShows {
 		fmt.Fprintln(&b, "  git would show those files here, so gt keeps its own copies in its state instead;")
 		fmt.Fprintln(&b, "  to share them: a .gitignore with .events.jsonl* .sessions/ .krc* mail/ .runtime/")
 	}
@@ -166,7 +166,7 @@ func describeTrust(t, old *place.Trust) string {
 }
 
 func listTrust(env *cli.Env, state place.State, asJSON bool) error {
-	all, err := state.Towns()
+	all, err := state.TrustedTowns()
 	env.WarnError(err)
 	if len(all) == 0 {
 		return cli.Fail(cli.AnswerNo, errors.New("you trust no town"), "gt-hooks trust DIR trusts one; you need it only in Gas Town")
@@ -197,7 +197,7 @@ func surveyTown(root string) (*place.Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t, t.Add(config.NamedFiles(read)...)
+	return t, t.AddFiles(config.NamedFiles(read)...)
 }
 
 // trustStatus says in a word whether a town is still what the person trusted.
@@ -205,7 +205,7 @@ func trustStatus(state place.State, t *place.Trust) string {
 	if _, err := os.Stat(t.Path); errors.Is(err, fs.ErrNotExist) {
 		return "gone"
 	}
-	if _, err := state.Trusted(t.Path); err != nil {
+	if _, err := state.TrustOf(t.Path); err != nil {
 		return "replaced"
 	}
 	now, err := surveyTown(t.Path)

@@ -65,11 +65,11 @@ type grammar struct {
 	Remove remove `cmd:"" help:"Keep a host from connecting, and end its connection."`
 }
 
-type data struct {
+type storeFlag struct {
 	Store string `help:"Folder of the hub's data (default: relay/hub in gt's state folder)." placeholder:"DIR"`
 }
 
-func (d data) store(env *cli.Env) (string, place.State, error) {
+func (d storeFlag) storePath(env *cli.Env) (string, place.State, error) {
 	state := place.StateOf(env.Getenv)
 	if err := state.Check(); err != nil {
 		return "", state, err
@@ -80,9 +80,9 @@ func (d data) store(env *cli.Env) (string, place.State, error) {
 	return filepath.Clean(env.Abs(d.Store)), state, nil
 }
 
-// hosts returns the names of the hosts that may connect, by their keys, and the folder.
-func (d data) hosts(env *cli.Env) (store string, all map[string]string, err error) {
-	if store, _, err = d.store(env); err == nil {
+// readHosts returns the names of the hosts that may connect, by their keys, and the folder.
+func (d storeFlag) readHosts(env *cli.Env) (store string, all map[string]string, err error) {
+	if store, _, err = d.storePath(env); err == nil {
 		all, err = hub.Hosts(store)
 	}
 	return store, all, err
@@ -98,7 +98,7 @@ const (
 const tickEvery = 5 * time.Second // how often a hub looks whether it is to go on
 
 type run struct {
-	data
+	storeFlag
 	Listen      string        `help:"Address to listen on." default:":4222" placeholder:"ADDR"`
 	Address     string        `help:"Where hosts reach the hub, if not at this machine's name." placeholder:"HOST:PORT"`
 	MaxDisk     string        `help:"Most that the hub keeps on disk." default:"8G" placeholder:"SIZE"`
@@ -109,7 +109,7 @@ type run struct {
 }
 
 func (c *run) Run(env *cli.Env) error {
-	store, state, err := c.store(env)
+	store, state, err := c.storePath(env)
 	if err != nil {
 		return err
 	}
@@ -117,18 +117,18 @@ func (c *run) Run(env *cli.Env) error {
 	case c.PrintConfig:
 		return env.Print(serverConfig)
 	case c.Stdio:
-		return c.stdio(env, store)
+		return c.connectStdio(env, store)
 	}
 	most, ok := term.ParseSize(c.MaxDisk)
 	if !ok || most < 1<<20 {
 		return cli.Failf(cli.Usage, "invalid size '%s' (try 512M or 8G)", c.MaxDisk)
 	}
-	return c.serve(env, state, store, most)
+	return c.serveHub(env, state, store, most)
 }
 
-// serve runs the hub until a signal, until its data is gone, or with Idle until it was unused for
+// serveHub runs the hub until a signal, until its data is gone, or with Idle until it was unused for
 // that long or another hub takes its place. most is the limit on disk, in bytes.
-func (c *run) serve(env *cli.Env, state place.State, store string, most int64) error {
+func (c *run) serveHub(env *cli.Env, state place.State, store string, most int64) error {
 	if err := atomicfile.EnsurePrivateDir(store); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 		return cli.Fail(cli.Busy, fmt.Errorf("another gt-hub uses '%s'", store))
 	}
 	defer lock.Unlock()
-	socket, err := listen(store) // before anything else makes files: it sets the umask
+	socket, err := listenSocket(store) // before anything else makes files: it sets the umask
 	if err != nil {
 		return err
 	}
@@ -165,12 +165,12 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
-	cli.Go(func() { h.Serve(socket) })
+	cli.Go(func() { h.ServeLocal(socket) })
 	if c.Idle > 0 {
 		if err := atomicfile.Write(filepath.Join(store, idleName), nil, atomicfile.Unsynced); err != nil {
 			return err
 		}
-		cli.Go(func() { relayHere(ctx, env, state, h, c.Name) })
+		cli.Go(func() { relayThisHost(ctx, env, state, h, c.Name) })
 	} else {
 		address := cmp.Or(c.Address, externalAddress(c.Listen, h.Addr()))
 		if err := atomicfile.Write(filepath.Join(store, addressFile), []byte(address+"\n"), atomicfile.Synced); err != nil {
@@ -200,9 +200,9 @@ func (c *run) serve(env *cli.Env, state place.State, store string, most int64) e
 	}
 }
 
-// listen opens the socket for this user's programs, who may do everything there: the folder can be one
+// listenSocket opens the socket for this user's programs, who may do everything there: the folder can be one
 // that others enter. Its path is relative, because the system allows about a hundred bytes.
-func listen(store string) (net.Listener, error) {
+func listenSocket(store string) (net.Listener, error) {
 	if err := os.Chdir(store); err != nil {
 		return nil, err
 	}
@@ -229,9 +229,9 @@ func externalAddress(listen, bound string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// relayHere relays for this host while its hub runs, unless it belongs to another fleet
+// relayThisHost relays for this host while its hub runs, unless it belongs to another fleet
 // or relays already.
-func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub, name string) {
+func relayThisHost(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub, name string) {
 	at, err := dial.Load(state)
 	if errors.Is(err, fs.ErrNotExist) {
 		at = dial.Hub{URL: dial.Local}
@@ -269,31 +269,31 @@ func relayHere(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub,
 	}
 }
 
-// stdio joins standard input and output to the hub, after the line that ends what a login prints.
-func (c *run) stdio(env *cli.Env, store string) error {
-	conn, err := reach(env, store, c.Name)
+// connectStdio joins standard input and output to the hub, after the line that ends what a login prints.
+func (c *run) connectStdio(env *cli.Env, store string) error {
+	conn, err := connectHub(env, store, c.Name)
 	if err != nil {
 		return err
 	}
 	if err := env.Println(dial.Ready); err != nil {
 		return err
 	}
-	hub.Join(conn, pipes{env.Stdin, env.Stdout})
+	hub.JoinConns(conn, stdioPipes{env.Stdin, env.Stdout})
 	return nil
 }
 
-type pipes struct {
+type stdioPipes struct {
 	io.Reader
 	io.Writer
 }
 
-func (pipes) Close() error { return nil }
+func (stdioPipes) Close() error { return nil }
 
-const idle = 10 * time.Minute // how long a hub that was started for a connection outlives the last one
+const idleTime = 10 * time.Minute // how long a hub that was started for a connection outlives the last one
 
-// reach connects to this user's hub, which it starts if none answers, and waits ten seconds for it.
+// connectHub connects to this user's hub, which it starts if none answers, and waits ten seconds for it.
 // It changes to the store's folder, because the path of a socket must be short.
-func reach(env *cli.Env, store, name string) (net.Conn, error) {
+func connectHub(env *cli.Env, store, name string) (net.Conn, error) {
 	if err := atomicfile.EnsurePrivateDir(store); err != nil {
 		return nil, err
 	}
@@ -308,7 +308,7 @@ func reach(env *cli.Env, store, name string) (net.Conn, error) {
 		}
 		last = err
 		if try%25 == 0 { // a second one finds the lock taken, and ends
-			if _, err := process.Detached("/", env.ChildEnviron(), []string{"run", "--store", store, "--idle", idle.String(), "--name", name}); err != nil {
+			if _, err := process.RestartDetached("/", env.ChildEnviron(), []string{"run", "--store", store, "--idle", idleTime.String(), "--name", name}); err != nil {
 				return nil, err
 			}
 		}
@@ -317,10 +317,10 @@ func reach(env *cli.Env, store, name string) (net.Conn, error) {
 	return nil, fmt.Errorf("the hub does not start: %w", last)
 }
 
-type invite struct{ data }
+type invite struct{ storeFlag }
 
 func (c *invite) Run(env *cli.Env) error {
-	store, _, err := c.store(env)
+	store, _, err := c.storePath(env)
 	if err != nil {
 		return err
 	}
@@ -338,12 +338,12 @@ func (c *invite) Run(env *cli.Env) error {
 }
 
 type hosts struct {
-	data
+	storeFlag
 	JSON bool `name:"json" help:"One JSON object a line."`
 }
 
 func (c *hosts) Run(env *cli.Env) error {
-	_, all, err := c.hosts(env)
+	_, all, err := c.readHosts(env)
 	if err != nil {
 		return err
 	}
@@ -362,12 +362,12 @@ func (c *hosts) Run(env *cli.Env) error {
 }
 
 type remove struct {
-	data
+	storeFlag
 	Host string `arg:"" help:"Name or key, as gt-hub hosts shows them."`
 }
 
 func (c *remove) Run(env *cli.Env) error {
-	store, all, err := c.hosts(env)
+	store, all, err := c.readHosts(env)
 	if err != nil {
 		return err
 	}
@@ -381,7 +381,7 @@ func (c *remove) Run(env *cli.Env) error {
 	case 0:
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("there is no host '%s'", env.Line(c.Host, 80)), "gt-hub hosts lists them")
 	case 1:
-		if err := hub.Remove(store, keys[0]); err != nil {
+		if err := hub.RemoveHost(store, keys[0]); err != nil {
 			return err
 		}
 		return env.Printf("%s cannot connect any more\n", env.Line(all[keys[0]], 64))

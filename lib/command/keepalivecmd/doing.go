@@ -30,7 +30,7 @@ import (
 // Only Kimi Code has an event for the person's answer (PermissionResult). Otherwise the end of
 // the tool or the next event reports it. Most clients have no event for Esc or for a denied permission either.
 func nextState(before activity.State, in hook.Input, noted bool) (after activity.State, ok bool) {
-	is := func(s activity.Status, why activity.Reason) (activity.State, bool) {
+	become := func(s activity.Status, why activity.Reason) (activity.State, bool) {
 		after = before
 		after.Status, after.Reason, after.Source, after.Call = s, why, in.Kind(), ""
 		after.Background = in.Kind() == "Stop" && in.RunsBackground()
@@ -43,7 +43,7 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 		if inside {
 			return before, false
 		}
-		after, _ = is(activity.Busy, "")
+		after, _ = become(activity.Busy, "")
 		return after, true // also if the last turn's end was not reported
 	case "PostToolUse", "PostToolUseFailure", "PermissionResult": // the last is the person's answer
 		switch {
@@ -52,9 +52,9 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 		case before.Status == activity.NeedsInput && noted && before.Call != "" && before.Call != in.CallDigest():
 			return before, false // another call, which ran in parallel to the one with the question
 		case in.Interrupted && !inside:
-			return is(activity.Idle, activity.Done)
+			return become(activity.Idle, activity.Done)
 		}
-		return is(activity.Busy, "")
+		return become(activity.Busy, "")
 	case "PreToolUse": // of a client that reports a question only so
 		if _, asks := registry.Prompting(in.ToolName); !asks {
 			return before, false
@@ -65,33 +65,33 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 		if p, _ := registry.Prompting(in.ToolName); p.Question {
 			why = activity.Question
 		}
-		after, ok = is(activity.NeedsInput, why)
+		after, ok = become(activity.NeedsInput, why)
 		after.Call = in.CallDigest()
 		return after, ok || after.Call != before.Call
 	case "Notification":
 		switch kind := registry.Notice(in.Notice); {
 		case kind == contract.AsksPermission && before.Status != activity.NeedsInput: // the client repeats the notice
-			return is(activity.NeedsInput, activity.Permission)
+			return become(activity.NeedsInput, activity.Permission)
 		case kind == contract.AsksQuestion && before.Status != activity.NeedsInput:
-			return is(activity.NeedsInput, activity.Question)
+			return become(activity.NeedsInput, activity.Question)
 		case kind == contract.WaitsForPrompt && (before.Status == activity.Busy || before.Status == activity.NeedsInput && !noted):
-			return is(activity.Idle, activity.Done) // the person stopped the turn
+			return become(activity.Idle, activity.Done) // the person stopped the turn
 		}
 	case "Stop", "Interrupt":
 		switch {
 		case inside:
 		case in.Failure == "error": // Cursor's word
-			return is(activity.Idle, activity.Failed)
+			return become(activity.Idle, activity.Failed)
 		default:
-			return is(activity.Idle, activity.Done)
+			return become(activity.Idle, activity.Done)
 		}
 	case "StopFailure":
 		switch {
 		case inside:
 		case registry.IsLimit(in.Failure):
-			return is(activity.Limited, activity.Spent)
+			return become(activity.Limited, activity.Spent)
 		default:
-			return is(activity.Idle, activity.Failed)
+			return become(activity.Idle, activity.Failed)
 		}
 	}
 	return before, false
@@ -101,10 +101,10 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 // meanwhile. A larger difference means that the clock was set back.
 const maxClockSkew = 10 * time.Second
 
-// record stores the session's state after this event, and reports whether it changed. It
+// recordState stores the session's state after this event, and reports whether it changed. It
 // ignores an event that is older than the stored state. prompt is what the person typed.
-func record(call *hook.Invocation, before activity.State, prompt string, now time.Time) (after activity.State, noted bool, err error) {
-	at, err := worktree(call, before)
+func recordState(call *hook.Invocation, before activity.State, prompt string, now time.Time) (after activity.State, noted bool, err error) {
+	at, err := currentWorktree(call, before)
 	call.Warn(err)
 	if _, changes := nextState(before, call.Input, call.Dialect.NotesStatus); !changes && at == before.Worktree {
 		return before, false, nil
@@ -130,9 +130,9 @@ func record(call *hook.Invocation, before activity.State, prompt string, now tim
 	return after, noted && err == nil, err
 }
 
-// worktree returns activity.State.Worktree after an event, and with an error what it was before. A
+// currentWorktree returns activity.State.Worktree after an event, and with an error what it was before. A
 // subagent can have a worktree of its own, in which the session is not.
-func worktree(call *hook.Invocation, before activity.State) (string, error) {
+func currentWorktree(call *hook.Invocation, before activity.State) (string, error) {
 	if call.Input.AgentID != "" {
 		return before.Worktree, nil
 	}
@@ -158,9 +158,9 @@ func worktree(call *hook.Invocation, before activity.State) (string, error) {
 
 const maxLine = 500 // limits the line that the person's command receives, in columns
 
-// report starts the person's command if the session begins to wait for one of the wanted
+// notifyPerson starts the person's command if the session begins to wait for one of the wanted
 // reasons. It does not wait for the command, which gt-session looks up.
-func (t *touch) report(env *cli.Env, call *hook.Invocation, doing activity.State) error {
+func (t *touch) notifyPerson(env *cli.Env, call *hook.Invocation, doing activity.State) error {
 	if !doing.Waits() || !slices.Contains(strings.Split(t.Notify, ","), string(doing.Reason)) {
 		return nil
 	}

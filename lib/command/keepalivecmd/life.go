@@ -42,17 +42,17 @@ func (t *touch) Run(env *cli.Env) error {
 		return nil
 	}
 	if t.Hook && call.Input.Kind() == "SessionEnd" {
-		return (&end{Flags: t.Flags}).record(env, call) // a client that drops our arguments calls touch for both events
+		return (&end{Flags: t.Flags}).closeSession(env, call) // a client that drops our arguments calls touch for both events
 	}
 	if t.Hook && call.Input.Kind() == "Stop" && call.Input.AgentID == "" && call.Dialect.EndsSilently && call.Headless() && !call.Input.RunsBackground() {
-		return (&end{Flags: t.Flags}).record(env, call)
+		return (&end{Flags: t.Flags}).closeSession(env, call)
 	}
-	sign := keepalive.Heartbeat{
+	heartbeat := keepalive.Heartbeat{
 		Timestamp: env.Now().UTC(), State: keepalive.Running, SessionID: call.ID, Awake: process.Awake(),
 	}
-	sign.LastCommand = cmp.Or(t.Command, call.Input.ToolName, call.Input.Kind())
+	heartbeat.LastCommand = cmp.Or(t.Command, call.Input.ToolName, call.Input.Kind())
 	call.Warn(call.RecordInput(t.Flags))
-	sign.LastCommand = term.Cut(term.Clean(env.Redact(sign.LastCommand)), maxCommand)
+	heartbeat.LastCommand = term.Cut(term.Clean(env.Redact(heartbeat.LastCommand)), maxCommand)
 	var err error
 	prompt := ""
 	var doing activity.State
@@ -60,7 +60,7 @@ func (t *touch) Run(env *cli.Env) error {
 	if t.Hook && call.ID != "" {
 		err = call.EnsureRecord() // alive even without a record
 		prompt = typedPrompt(env, call)
-		if doing = activity.Read(call.Home, call.ID); isLate(call, doing) {
+		if doing = activity.Read(call.Home, call.ID); hasEnded(call, doing) {
 			if call.Input.Kind() == "UserPromptSubmit" && call.Input.AgentID == "" { // it is being resumed
 				return call.End(errors.Join(err, keepPrompt(env, call, prompt)))
 			}
@@ -69,16 +69,16 @@ func (t *touch) Run(env *cli.Env) error {
 		prompted = doing.Prompted
 		var nerr error
 		var begun bool
-		doing, begun, nerr = record(call, doing, prompt, sign.Timestamp)
+		doing, begun, nerr = recordState(call, doing, prompt, heartbeat.Timestamp)
 		if begun && t.Notify != "" {
-			nerr = t.report(env, call, doing)
+			nerr = t.notifyPerson(env, call, doing)
 		}
 		if !errors.Is(nerr, fs.ErrNotExist) || err == nil && call.Store.Exists(call.ID) { // otherwise it is missing because there is no record
 			err = errors.Join(err, nerr)
 		}
 	}
-	sign.State = signOf(call.Input, doing.Status)
-	err = errors.Join(err, keepalive.Touch(call.Home, sign))
+	heartbeat.State = heartbeatState(call.Input, doing.Status)
+	err = errors.Join(err, keepalive.Touch(call.Home, heartbeat))
 	if t.Hook && call.ID != "" && call.Input.AgentID == "" && call.Input.Kind() == "UserPromptSubmit" && !call.Dialect.DropsPromptContext {
 		err = errors.Join(err, tellAgent(env, call, doing, prompted))
 	}
@@ -212,9 +212,9 @@ func (t *touch) handOver(env *cli.Env, call *hook.Invocation, hold string) error
 	return process.Exec(call.Dir, args, environ)
 }
 
-// isLate reports whether the session has ended. It reads the record only if the session's
+// hasEnded reports whether the session has ended. It reads the record only if the session's
 // state does not show that it works, which is the case for its first hook.
-func isLate(call *hook.Invocation, doing activity.State) bool {
+func hasEnded(call *hook.Invocation, doing activity.State) bool {
 	if doing.Status != "" && doing.Status != activity.Ended {
 		return false
 	}
@@ -222,8 +222,8 @@ func isLate(call *hook.Invocation, doing activity.State) bool {
 	return err == nil && r != nil && r.Ended()
 }
 
-// signOf returns Waiting after the agent's turn. A turn that waits for an answer is Running.
-func signOf(in hook.Input, doing activity.Status) keepalive.State {
+// heartbeatState returns Waiting after the agent's turn. A turn that waits for an answer is Running.
+func heartbeatState(in hook.Input, doing activity.Status) keepalive.State {
 	switch in.Kind() {
 	case "Stop", "Notification", "StopFailure", "Interrupt":
 		if in.AgentID == "" && doing != activity.NeedsInput { // the parent of a subagent goes on
@@ -250,11 +250,11 @@ func (e *end) Run(env *cli.Env) error {
 	if call.IsIdle() {
 		return nil
 	}
-	return e.record(env, call)
+	return e.closeSession(env, call)
 }
 
-// record closes a session. For a hook it is no error if the session is unknown or has ended.
-func (e *end) record(env *cli.Env, call *hook.Invocation) error {
+// closeSession closes a session. For a hook it is no error if the session is unknown or has ended.
+func (e *end) closeSession(env *cli.Env, call *hook.Invocation) error {
 	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
 	if e.Session != nil {
 		var err error
@@ -270,7 +270,7 @@ func (e *end) record(env *cli.Env, call *hook.Invocation) error {
 		return cli.WithHint(cli.Failf(cli.AnswerNo, "this is not running in a session: name one"), "gt-seance list shows the ids; gt-keepalive end ID closes one")
 	}
 	reason = env.Redact(reason)
-	err := e.close(env, call, id, outcome, reason)
+	err := e.closeIn(env, call, id, outcome, reason)
 	if errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrUnknown) {
 		if e.Hook {
 			return nil
@@ -299,7 +299,7 @@ func outcomeOf(call *hook.Invocation) session.Outcome {
 // endWait limits the wait for the home's lock. A session whose end is not recorded counts as crashed.
 const endWait = 6 * time.Second
 
-func (e *end) close(env *cli.Env, call *hook.Invocation, id session.ID, o session.Outcome, reason string) error {
+func (e *end) closeIn(env *cli.Env, call *hook.Invocation, id session.ID, o session.Outcome, reason string) error {
 	if e.Hook && !call.Store.Exists(id) {
 		return nil // an unknown session
 	}
@@ -327,7 +327,7 @@ type show struct {
 }
 
 func (s *show) Run(env *cli.Env) error {
-	sign, err := lastSign(env)
+	sign, err := readHeartbeat(env)
 	if err != nil {
 		return err
 	}
@@ -340,7 +340,7 @@ func (s *show) Run(env *cli.Env) error {
 	age := sign.Age(env.Now()).Round(time.Second)
 	sign.LastCommand = env.Redact(sign.LastCommand) // another program may have written it
 	if s.JSON {
-		return env.JSON(aged{sign, age.Seconds(), nil})
+		return env.JSON(agedHeartbeat{sign, age.Seconds(), nil})
 	}
 	text := describeSign(sign, age)
 	if sign.LastCommand != "" {
@@ -352,7 +352,7 @@ func (s *show) Run(env *cli.Env) error {
 	return env.Println(term.Clean(text))
 }
 
-func lastSign(env *cli.Env) (*keepalive.Heartbeat, error) {
+func readHeartbeat(env *cli.Env) (*keepalive.Heartbeat, error) {
 	call := hook.NewInvocation(env, hook.Flags{})
 	if err := call.Home.Town.State.CheckOwner(); err != nil {
 		return nil, err
@@ -360,7 +360,7 @@ func lastSign(env *cli.Env) (*keepalive.Heartbeat, error) {
 	return keepalive.Read(call.Home), nil
 }
 
-type aged struct {
+type agedHeartbeat struct {
 	*keepalive.Heartbeat
 	Age   float64 `json:"age_seconds"`
 	Alive *bool   `json:"alive,omitempty"` // the answer of check
@@ -394,7 +394,7 @@ type check struct {
 }
 
 func (c *check) Run(env *cli.Env) error {
-	sign, err := lastSign(env)
+	sign, err := readHeartbeat(env)
 	if err != nil {
 		return err
 	}
@@ -409,7 +409,7 @@ func (c *check) Run(env *cli.Env) error {
 	if c.JSON {
 		sign.LastCommand = env.Redact(sign.LastCommand)
 		alive := is != status.Stopped && is != status.Unknown
-		if err := env.JSON(aged{sign, age.Seconds(), &alive}); err != nil || alive {
+		if err := env.JSON(agedHeartbeat{sign, age.Seconds(), &alive}); err != nil || alive {
 			return err
 		}
 		return cli.Silent

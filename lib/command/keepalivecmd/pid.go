@@ -24,13 +24,13 @@ import (
 )
 
 type pid struct {
-	Track track `cmd:"" help:"Record the process of a session."`
-	Check alive `cmd:"" help:"Report by the exit code whether a session's process runs."`
-	List  list  `cmd:"" help:"List the tracked processes."`
-	Reap  reap  `cmd:"" help:"End the tracked processes, and forget those that are gone."`
+	Track track    `cmd:"" help:"Record the process of a session."`
+	Check checkPID `cmd:"" help:"Report by the exit code whether a session's process runs."`
+	List  list     `cmd:"" help:"List the tracked processes."`
+	Reap  reap     `cmd:"" help:"End the tracked processes, and forget those that are gone."`
 }
 
-func pids(env *cli.Env) pidfile.Dir {
+func pidFiles(env *cli.Env) pidfile.Dir {
 	return pidfile.NewDir(home.Find(env.Getenv, env.Dir, "").Town)
 }
 
@@ -47,7 +47,7 @@ func (t *track) Run(env *cli.Env) error {
 	var err error
 	switch {
 	case t.PID == 0:
-		p, err = process.Agent(os.Getpid())
+		p, err = process.AgentOf(os.Getpid())
 		// An agent may run a command in a terminal of its own.
 		if err != nil || process.Visible(p.PID) && len(names.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
 			return cli.Fail(cli.AnswerNo, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
@@ -64,23 +64,23 @@ func (t *track) Run(env *cli.Env) error {
 	if p.PID == 1 {
 		return cli.Failf(cli.AnswerNo, "process 1 belongs to the system and cannot be tracked")
 	}
-	dir := pids(env)
+	dir := pidFiles(env)
 	if old, err := dir.Get(t.Session); err == nil && old.State == pidfile.Alive && old.Process != p {
 		env.Warn("%s was process %d, which still runs and is no longer tracked", t.Session, old.Process.PID)
 	}
 	return dir.Track(t.Session, p)
 }
 
-type alive struct {
+type checkPID struct {
 	Session string `arg:"" help:"The session's name."`
 }
 
-func (a *alive) Run(env *cli.Env) error {
-	f, err := readPIDFile(pids(env), a.Session)
+func (a *checkPID) Run(env *cli.Env) error {
+	f, err := readPIDFile(pidFiles(env), a.Session)
 	if err != nil {
 		return err
 	}
-	if err := env.Println(describe(f)); err != nil {
+	if err := env.Println(describeState(f)); err != nil {
 		return err
 	}
 	if f.State != pidfile.Alive {
@@ -100,8 +100,8 @@ func readPIDFile(dir pidfile.Dir, session string) (pidfile.File, error) {
 	return f, err
 }
 
-// describe says whether the tracked process runs, as far as its file shows that.
-func describe(f pidfile.File) string {
+// describeState says whether the tracked process runs, as far as its file shows that.
+func describeState(f pidfile.File) string {
 	switch f.State {
 	case pidfile.Alive:
 		return fmt.Sprintf("alive (process %d)", f.Process.PID)
@@ -124,7 +124,7 @@ type list struct {
 }
 
 func (l *list) Run(env *cli.Env) error {
-	all, err := pids(env).List()
+	all, err := pidFiles(env).List()
 	if l.JSON {
 		for _, f := range all {
 			jerr := env.JSON(struct {
@@ -188,14 +188,14 @@ const killWait = 2 * time.Second
 
 type target struct {
 	pidfile.File
-	how string
+	endedHow string
 }
 
 // Run asks every tracked process to end, waits for all together, kills those that are left,
 // and removes the files of those that are gone. It leaves alone what it is not sure of.
 func (r *reap) Run(env *cli.Env) error {
-	dir := pids(env)
-	files, failed := r.files(dir)
+	dir := pidFiles(env)
+	files, failed := r.findFiles(dir)
 	var targets []*target
 	left := false
 	above := process.Ancestors(os.Getpid())
@@ -214,9 +214,9 @@ func (r *reap) Run(env *cli.Env) error {
 		case f.State == pidfile.Alive:
 			targets = append(targets, &target{f, "ended"})
 		case f.State == pidfile.Corrupt:
-			failed = errors.Join(failed, r.forget(env, dir, f, "its file names no process"))
+			failed = errors.Join(failed, r.forgetFile(env, dir, f, "its file names no process"))
 		default:
-			failed = errors.Join(failed, r.forget(env, dir, f, fmt.Sprintf("gone (was process %d)", f.Process.PID)))
+			failed = errors.Join(failed, r.forgetFile(env, dir, f, fmt.Sprintf("gone (was process %d)", f.Process.PID)))
 		}
 	}
 	if r.DryRun {
@@ -231,21 +231,21 @@ func (r *reap) Run(env *cli.Env) error {
 		env.WarnError(s.announce(until)) // the process is ended anyway
 	}
 	for _, t := range targets {
-		failed = errors.Join(failed, signal(t, syscall.SIGTERM))
+		failed = errors.Join(failed, signalTarget(t, syscall.SIGTERM))
 	}
-	running := wait(targets, time.Duration(r.Grace))
+	running := waitForEnd(targets, time.Duration(r.Grace))
 	for _, t := range running {
-		t.how = "killed"
-		failed = errors.Join(failed, signal(t, syscall.SIGKILL))
+		t.endedHow = "killed"
+		failed = errors.Join(failed, signalTarget(t, syscall.SIGKILL))
 	}
-	running = wait(running, killWait)
+	running = waitForEnd(running, killWait)
 	for _, t := range targets {
 		if slices.Contains(running, t) {
 			left = true
 			env.Warn("%s: process %d still runs", t.Session, t.Process.PID)
 			continue
 		}
-		failed = errors.Join(failed, r.forget(env, dir, t.File, fmt.Sprintf("%s (process %d)", t.how, t.Process.PID)))
+		failed = errors.Join(failed, r.forgetFile(env, dir, t.File, fmt.Sprintf("%s (process %d)", t.endedHow, t.Process.PID)))
 	}
 	for _, s := range sessions {
 		env.WarnError(s.close(env.Now()))
@@ -256,9 +256,9 @@ func (r *reap) Run(env *cli.Env) error {
 	return failed
 }
 
-// files returns the files of the named sessions, or all. It reports missing and unreadable
+// findFiles returns the files of the named sessions, or all. It reports missing and unreadable
 // ones and returns the others.
-func (r *reap) files(dir pidfile.Dir) ([]pidfile.File, error) {
+func (r *reap) findFiles(dir pidfile.Dir) ([]pidfile.File, error) {
 	if len(r.Session) == 0 {
 		return dir.List()
 	}
@@ -275,7 +275,7 @@ func (r *reap) files(dir pidfile.Dir) ([]pidfile.File, error) {
 	return files, failed
 }
 
-func (r *reap) forget(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string) error {
+func (r *reap) forgetFile(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string) error {
 	if r.DryRun {
 		why = "would be forgotten: " + why
 	} else if err := dir.Remove(f); err != nil {
@@ -284,17 +284,17 @@ func (r *reap) forget(env *cli.Env, dir pidfile.Dir, f pidfile.File, why string)
 	return env.Printf("%s: %s\n", f.Session, why)
 }
 
-// signal sends sig to the process of the file and to no other. A process that is gone is not an error.
-func signal(t *target, sig syscall.Signal) error {
+// signalTarget sends sig to the process of the file and to no other. A process that is gone is not an error.
+func signalTarget(t *target, sig syscall.Signal) error {
 	if err := t.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot end '%s' (process %d): %w", t.Session, t.Process.PID, err)
 	}
 	return nil
 }
 
-// wait waits until the processes are gone, but not longer than grace, and returns those
+// waitForEnd waits until the processes are gone, but not longer than grace, and returns those
 // that are left. One that cannot be examined counts as running.
-func wait(targets []*target, grace time.Duration) []*target {
+func waitForEnd(targets []*target, grace time.Duration) []*target {
 	deadline := time.Now().Add(grace)
 	for {
 		var running []*target
@@ -336,7 +336,7 @@ func sessionsOf(env *cli.Env, targets []*target) (found []reapedSession) {
 		}) {
 			continue
 		}
-		at, dir, err := state.Fixed(e.Name())
+		at, dir, err := state.FixedHome(e.Name())
 		if err != nil || at == "" {
 			continue
 		}
@@ -346,7 +346,7 @@ func sessionsOf(env *cli.Env, targets []*target) (found []reapedSession) {
 			client.Environ = environ
 		}
 		found = append(found, reapedSession{r, session.Store{
-			Home: home.Fixed(place.ScopeIn(state, client.Getenv), at, dir, r.CWD, e.Name()),
+			Home: home.FixedHome(place.ScopeIn(state, client.Getenv), at, dir, r.CWD, e.Name()),
 			Warn: env.WarnError,
 		}})
 	}

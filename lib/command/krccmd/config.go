@@ -23,7 +23,7 @@ type configShow struct {
 }
 
 func (c *configShow) Run(env *cli.Env) error {
-	p, err := open(env)
+	p, err := openBooks(env)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *configSet) Run(env *cli.Env) error {
 	case "interval":
 		message = "prune --auto prunes at most every " + c.To
 	}
-	return change(env, message, func(p *retention.Policy) error {
+	return changePolicy(env, message, func(p *retention.Policy) error {
 		if c.What == "keep" {
 			n, err := strconv.Atoi(c.To)
 			if err != nil || n < 0 || n > retention.MaxKeep {
@@ -97,7 +97,7 @@ type configUnset struct {
 }
 
 func (c *configUnset) Run(env *cli.Env) error {
-	return change(env, c.What+" are kept for the default time", func(p *retention.Policy) error {
+	return changePolicy(env, c.What+" are kept for the default time", func(p *retention.Policy) error {
 		if !p.Unset(c.What) {
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing was set for '%s'", c.What), "gt-krc config shows what is set")
 		}
@@ -108,12 +108,12 @@ func (c *configUnset) Run(env *cli.Env) error {
 type configReset struct{}
 
 func (c *configReset) Run(env *cli.Env) error {
-	return update(env, "the defaults count again", func(p books) error { return retention.Reset(p.town.Retention(), p.env.WarnError) })
+	return withPolicyLock(env, "the defaults count again", func(p logBooks) error { return retention.Reset(p.town.Retention(), p.env.WarnError) })
 }
 
-// change applies by to the stored policy, under its lock.
-func change(env *cli.Env, message string, by func(*retention.Policy) error) error {
-	return update(env, message, func(p books) error {
+// changePolicy applies by to the stored policy, under its lock.
+func changePolicy(env *cli.Env, message string, by func(*retention.Policy) error) error {
+	return withPolicyLock(env, message, func(p logBooks) error {
 		policy, err := retention.Repair(p.town.Retention(), p.env.WarnError)
 		if err != nil {
 			return err
@@ -128,9 +128,9 @@ func change(env *cli.Env, message string, by func(*retention.Policy) error) erro
 	})
 }
 
-// update calls write under the policy's lock. It does not load the policy: config reset must work
+// withPolicyLock calls write under the policy's lock. It does not load the policy: config reset must work
 // when the file is damaged.
-func update(env *cli.Env, message string, write func(books) error) error {
+func withPolicyLock(env *cli.Env, message string, write func(logBooks) error) error {
 	p, err := openLogs(env)
 	if err != nil {
 		return err
@@ -146,13 +146,13 @@ func update(env *cli.Env, message string, write func(books) error) error {
 	return env.Println(term.Clean(message))
 }
 
-type size int64
+type byteSize int64
 
-func (s *size) UnmarshalText(text []byte) error {
+func (s *byteSize) UnmarshalText(text []byte) error {
 	n, ok := term.ParseSize(string(text))
 	if !ok {
 		return fmt.Errorf("invalid size '%s' (try 64MiB or 1G)", text)
 	}
-	*s = size(n)
+	*s = byteSize(n)
 	return nil
 }

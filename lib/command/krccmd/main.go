@@ -65,22 +65,22 @@ type grammar struct {
 	Config config `cmd:"" help:"Show or change how long events are kept."`
 }
 
-// books are the event logs of a town, with the policy by which they are pruned.
-type books struct {
+// logBooks are the event logs of a town, with the policy by which they are pruned.
+type logBooks struct {
 	env    *cli.Env
 	town   town.Town
 	policy retention.Policy
 }
 
 // openLogs returns the books of the surrounding town, without the policy.
-func openLogs(env *cli.Env) (books, error) {
-	p := books{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
-	p.env.WarnError(p.town.Unread)
+func openLogs(env *cli.Env) (logBooks, error) {
+	p := logBooks{env: env, town: home.Find(env.Getenv, env.Dir, "").Town}
+	p.env.WarnError(p.town.TrustErr)
 	return p, p.town.State.CheckOwner()
 }
 
-// open returns the logs with the policy. If only the policy is unusable, the hint is config reset.
-func open(env *cli.Env) (books, error) {
+// openBooks returns the logs with the policy. If only the policy is unusable, the hint is config reset.
+func openBooks(env *cli.Env) (logBooks, error) {
 	p, err := openLogs(env)
 	if err != nil {
 		return p, err
@@ -92,43 +92,43 @@ func open(env *cli.Env) (books, error) {
 	return p, cli.WithHint(err, "gt-krc config reset restores the defaults")
 }
 
-func (p books) logs() []eventlog.Log {
+func (p logBooks) logs() []eventlog.Log {
 	return []eventlog.Log{eventlog.Log(p.town.Events()), eventlog.Log(p.town.Feed())}
 }
 
-// tally adds the lines of a log to the tallies, and shows the progress.
-func (p books) tally(l eventlog.Log, to ...*retention.Tally) error {
+// tallyLog adds the lines of a log to the tallies, and shows the progress.
+func (p logBooks) tallyLog(l eventlog.Log, to ...*retention.Tally) error {
 	bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "reading "+filepath.Base(string(l)), p.env.Now)
 	defer bar.Finish()
 	total, err := l.Size()
 	if err != nil {
 		return err
 	}
-	return l.Heads(func(h eventlog.Head, at, size int64) {
+	return l.ForEachHead(func(h eventlog.Head, at, size int64) {
 		for _, t := range to {
-			t.Add(h, size)
+			t.AddLine(h, size)
 		}
 		bar.Show(at, total)
 	})
 }
 
-func (p books) newTally() *retention.Tally { return retention.NewTally(&p.policy, p.env.Now()) }
+func (p logBooks) newTally() *retention.Tally { return retention.NewTally(&p.policy, p.env.Now()) }
 
 type stats struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
 func (c *stats) Run(env *cli.Env) error {
-	p, err := open(env)
+	p, err := openBooks(env)
 	if err != nil {
 		return err
 	}
-	in, err := p.inventory()
+	in, err := p.takeInventory()
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return in.json(env)
+		return in.printJSON(env)
 	}
 	// The event log is always in files, the feed and the archive only if they are not empty.
 	if in.tally.Events+in.tally.Other == 0 && len(in.files) == 1 {
@@ -155,8 +155,8 @@ type inventory struct {
 	state        retention.State
 }
 
-// inventory counts the logs and the archive. Its tally lacks the archive, which no prune changes.
-func (p books) inventory() (inventory, error) {
+// takeInventory counts the logs and the archive. Its tally lacks the archive, which no prune changes.
+func (p logBooks) takeInventory() (inventory, error) {
 	in := inventory{tally: p.newTally()}
 	logs := p.logs()
 	for i, l := range append(logs[:len(logs):len(logs)], logs[0].Archive()) {
@@ -165,7 +165,7 @@ func (p books) inventory() (inventory, error) {
 		if i == len(logs) { // the archive
 			counted = counted[:1]
 		}
-		if err := p.tally(l, counted...); err != nil {
+		if err := p.tallyLog(l, counted...); err != nil {
 			return in, err
 		}
 		size, err := l.Size()
@@ -189,7 +189,7 @@ func (p books) inventory() (inventory, error) {
 	return in, err
 }
 
-func (in *inventory) json(env *cli.Env) error {
+func (in *inventory) printJSON(env *cli.Env) error {
 	type kind struct {
 		TTL     int64     `json:"ttl"` // in nanoseconds, as in Gas Town
 		Count   int       `json:"count"`
@@ -211,7 +211,7 @@ func (in *inventory) json(env *cli.Env) error {
 	}{in.files, kinds, in.tally.Ages, in.rotated, in.rotatedBytes, in.state.LastPrune})
 }
 
-func (in *inventory) print(env *cli.Env, p books) error {
+func (in *inventory) print(env *cli.Env, p logBooks) error {
 	width, style, now := term.Width(env.Stdout, env.Getenv), term.StyleFor(env.Stdout, env.Getenv), env.Now()
 	rows := [][]string{{"EVENTS", "SIZE", "OLDEST", "NEWEST", "FILE"}}
 	for _, f := range in.files {
@@ -251,13 +251,13 @@ type decay struct {
 }
 
 func (c *decay) Run(env *cli.Env) error {
-	p, err := open(env)
+	p, err := openBooks(env)
 	if err != nil {
 		return err
 	}
 	t := p.newTally()
 	for _, l := range p.logs() {
-		if err := p.tally(l, t); err != nil {
+		if err := p.tallyLog(l, t); err != nil {
 			return err
 		}
 	}
@@ -282,7 +282,7 @@ func (c *decay) Run(env *cli.Env) error {
 			Expired int     `json:"expired_count"`
 		}
 		kinds := []kind{}
-		for _, k := range t.Fading() {
+		for _, k := range t.KindsByValue() {
 			// Tally leaves Lowest at 1 if all events have expired.
 			if k.Events == k.Expired {
 				k.Lowest = 0
@@ -302,7 +302,7 @@ func (c *decay) Run(env *cli.Env) error {
 		return nil
 	}
 	rows := [][]string{{"SCORE", "LOWEST", "EVENTS", "AT RISK", "EXPIRED", "KEPT FOR", "CURVE", "TYPE"}}
-	for _, k := range t.Fading() {
+	for _, k := range t.KindsByValue() {
 		lowest := ""
 		if k.Events > k.Expired {
 			lowest = fmt.Sprintf("%.2f", k.Lowest)
@@ -326,21 +326,21 @@ type prune struct {
 }
 
 func (c *prune) Run(env *cli.Env) error {
-	p, err := open(env)
+	p, err := openBooks(env)
 	if err != nil {
 		return err
 	}
 	begun := env.Now()
 	// Events that had to go to the spare log are pruned with the others.
 	if !c.DryRun {
-		p.env.WarnError(eventlog.Log(p.town.Events()).TakeIn(eventlog.Log(p.town.Spare())))
+		p.env.WarnError(eventlog.Log(p.town.Events()).TakeSpare(eventlog.Log(p.town.SpareEvents())))
 	}
-	size, err := p.size()
+	size, err := p.totalSize()
 	if err != nil {
 		return err
 	}
 	if c.DryRun || size == 0 { // the folder may not exist
-		result, err := c.remove(p, begun)
+		result, err := c.pruneLogs(p, begun)
 		if err != nil {
 			return err
 		}
@@ -348,7 +348,7 @@ func (c *prune) Run(env *cli.Env) error {
 	}
 	lock, err := retention.Lock(p.town.Retention())
 	if errors.Is(err, flock.ErrBusy) && c.Auto { // another process prunes
-		return c.skip(env, map[string]any{"ran": false})
+		return c.reportSkipped(env, map[string]any{"ran": false})
 	} else if err != nil {
 		return err
 	}
@@ -357,14 +357,14 @@ func (c *prune) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if c.Auto && !state.Due(begun, p.policy.Interval) {
-		return c.skip(env, map[string]any{"ran": false, "last_prune_time": state.LastPrune})
+	if c.Auto && !state.IsDue(begun, p.policy.Interval) {
+		return c.reportSkipped(env, map[string]any{"ran": false, "last_prune_time": state.LastPrune})
 	}
-	result, err := c.remove(p, begun)
+	result, err := c.pruneLogs(p, begun)
 	if err != nil {
 		return err
 	}
-	if err := state.Record(begun, result); err != nil {
+	if err := state.RecordPrune(begun, result); err != nil {
 		return err
 	}
 	if err := state.Store(p.town.Retention(), p.env.WarnError); err != nil {
@@ -373,7 +373,7 @@ func (c *prune) Run(env *cli.Env) error {
 	return c.print(env, result)
 }
 
-func (p books) size() (size int64, err error) {
+func (p logBooks) totalSize() (size int64, err error) {
 	for _, l := range p.logs() {
 		n, err := l.Size()
 		if err != nil {
@@ -384,32 +384,32 @@ func (p books) size() (size int64, err error) {
 	return size, nil
 }
 
-func (c *prune) skip(env *cli.Env, report map[string]any) error {
+func (c *prune) reportSkipped(env *cli.Env, report map[string]any) error {
 	if !c.JSON {
 		return nil
 	}
 	return env.JSON(report)
 }
 
-// remove prunes both logs. Only the first has an archive, because the feed is an excerpt of it.
-func (c *prune) remove(p books, begun time.Time) (retention.Result, error) {
+// pruneLogs prunes both logs. Only the first has an archive, because the feed is an excerpt of it.
+func (c *prune) pruneLogs(p logBooks, begun time.Time) (retention.Result, error) {
 	result := retention.Result{ByType: map[string]int{}}
 	for i, l := range p.logs() {
 		bar := term.NewProgress(p.env.Stderr, p.env.Getenv, "pruning "+filepath.Base(string(l)), p.env.Now)
 		done, err := l.Prune(eventlog.Pruning{
-			Expired:  func(h eventlog.Head) bool { return p.policy.Expired(h.Type, begun.Sub(h.Time)) },
-			Live:     func(h eventlog.Head) bool { return live(p.town.State, h, begun) },
-			Keep:     p.policy.Keep,
-			Archive:  i == 0,
-			DryRun:   c.DryRun,
-			Progress: bar.Show,
+			Expired:   func(h eventlog.Head) bool { return p.policy.IsExpired(h.Type, begun.Sub(h.Time)) },
+			StillRuns: func(h eventlog.Head) bool { return isAtWork(p.town.State, h, begun) },
+			Keep:      p.policy.Keep,
+			Archive:   i == 0,
+			DryRun:    c.DryRun,
+			Progress:  bar.Show,
 		})
 		bar.Finish()
 		if err != nil {
-			return result, retryReplacedLog(err)
+			return result, replacedLogError(err)
 		}
 		result.Processed += done.Events
-		result.Pruned += done.Total()
+		result.Pruned += done.TotalRemoved()
 		result.Before += done.Before
 		result.After += done.After
 		result.Carried += done.Carried
@@ -433,11 +433,11 @@ func (c *prune) print(env *cli.Env, result retention.Result) error {
 	case c.Auto && result.Pruned == 0:
 		return nil
 	}
-	return env.Print(c.describe(result))
+	return env.Print(c.describeResult(result))
 }
 
-// describe says what was removed, or with --dry-run what would be.
-func (c *prune) describe(r retention.Result) string {
+// describeResult says what was removed, or with --dry-run what would be.
+func (c *prune) describeResult(r retention.Result) string {
 	if r.Pruned == 0 {
 		if r.Processed == 0 {
 			return "the log is empty\n"
@@ -463,12 +463,12 @@ func (c *prune) describe(r retention.Result) string {
 	return b.String()
 }
 
-func live(state place.State, h eventlog.Head, now time.Time) bool {
+func isAtWork(state place.State, h eventlog.Head, now time.Time) bool {
 	id, err := session.ParseID(h.Session)
 	return err == nil && session.AtWork(state, id, now)
 }
 
-func retryReplacedLog(err error) error {
+func replacedLogError(err error) error {
 	if errors.Is(err, eventlog.ErrReplaced) {
 		return cli.Fail(cli.Busy, err)
 	}
@@ -476,12 +476,12 @@ func retryReplacedLog(err error) error {
 }
 
 type rotate struct {
-	Over size `placeholder:"SIZE" help:"Only if the log is larger: 64MiB, 1GB, …"`
-	JSON bool `name:"json" help:"One JSON object."`
+	Over byteSize `placeholder:"SIZE" help:"Only if the log is larger: 64MiB, 1GB, …"`
+	JSON bool     `name:"json" help:"One JSON object."`
 }
 
 func (c *rotate) Run(env *cli.Env) error {
-	p, err := open(env)
+	p, err := openBooks(env)
 	if err != nil {
 		return err
 	}
@@ -503,7 +503,7 @@ func (c *rotate) Run(env *cli.Env) error {
 		done, err = l.Rotate(env.Now(), bar.Show)
 		bar.Finish()
 		if err != nil {
-			return retryReplacedLog(err)
+			return replacedLogError(err)
 		}
 	}
 	switch {
@@ -541,12 +541,12 @@ func (c *follow) Run(env *cli.Env) error {
 	var failed error
 	var wanted func(eventlog.Head) bool // nil for all
 	if c.Type != "" {
-		wanted = func(h eventlog.Head) bool { return h.Type != "" && retention.Fits(c.Type, h.Type) }
+		wanted = func(h eventlog.Head) bool { return h.Type != "" && retention.MatchesType(c.Type, h.Type) }
 	}
 	err = log.Follow(context.Background(), c.Lines, wanted, func(line []byte) bool {
 		// Follow uses wanted for the last lines only, and then passes every line.
 		var e eventlog.Event
-		if json.Unmarshal(line, &e) != nil || e.Type == "" || c.Type != "" && !retention.Fits(c.Type, e.Type) {
+		if json.Unmarshal(line, &e) != nil || e.Type == "" || c.Type != "" && !retention.MatchesType(c.Type, e.Type) {
 			return true
 		}
 		if c.JSON {

@@ -24,8 +24,8 @@ type inbox struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-// row is a line of the list: a note, or an issue that bd has hooked.
-type row struct {
+// listRow is a line of the list: a note, or an issue that bd has hooked.
+type listRow struct {
 	mail.Note
 	Status string `json:"status,omitempty"` // of an issue
 	Stale  string `json:"stale,omitempty"`  // why a predecessor may have handled the note
@@ -44,14 +44,14 @@ func (c *inbox) Run(env *cli.Env) error {
 		return err
 	}
 	created := sessionCreated(env, len(notes) > 0)
-	var rows []row
+	var rows []listRow
 	hidden := 0
 	for _, n := range notes {
 		if !c.All && (n.Done || n.Seen && !n.Hooked) {
 			hidden++
 			continue
 		}
-		r := row{Note: n.Clean(env.Redact)} // another program may have written it
+		r := listRow{Note: n.Clean(env.Redact)} // another program may have written it
 		if !n.Hooked && !n.Done {
 			r.Stale = mail.StaleReason(n.Date, created)
 		}
@@ -60,18 +60,18 @@ func (c *inbox) Run(env *cli.Env) error {
 	work, err := beads.Given(me.home, env.ChildEnviron())
 	env.WarnError(err)
 	for _, w := range work {
-		rows = append(rows, row{Status: w.Status, Note: mail.Note{
+		rows = append(rows, listRow{Status: w.Status, Note: mail.Note{
 			ID: w.ID, Type: issueType, Subject: env.Redact(w.Title), Date: w.Updated, Hooked: true,
 		}})
 	}
 	// Hooked first, then unread; the sort is stable.
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(rows, func(a, b listRow) int { return cmp.Compare(a.rank(), b.rank()) })
 
 	if c.JSON {
 		return cli.JSONLines(env, rows)
 	}
 	if len(rows) > 0 {
-		if err := c.table(env, me, rows); err != nil {
+		if err := c.printTable(env, me, rows); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (a agent) hintOverseer(env *cli.Env) {
 }
 
 // rank orders the list: given work, unread, read, done. It is also the index of flags' words.
-func (r row) rank() int {
+func (r listRow) rank() int {
 	switch {
 	case r.Hooked:
 		return 0
@@ -115,9 +115,9 @@ func (r row) rank() int {
 	return 1
 }
 
-// flags returns the status of a note in words. A hand-over that a session has received is
+// statusWords returns the status of a note in words. A hand-over that a session has received is
 // "delivered" until the session ends. Given work is "hooked" in a town.
-func (r row) flags(inTown bool) string {
+func (r listRow) statusWords(inTown bool) string {
 	status := []string{"given", "new", "read", "done"}[r.rank()]
 	switch {
 	case !r.Hooked: // its rank says all
@@ -138,7 +138,7 @@ func (r row) flags(inTown bool) string {
 
 const maxFrom = 22 // limits the sender's column, in columns of the terminal
 
-func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
+func (c *inbox) printTable(env *cli.Env, me agent, rows []listRow) error {
 	own, now := me.home.Identity.Address(), env.Now()
 	lines := [][]string{{"ID", "FLAGS", "FROM", "DATE", "SUBJECT"}}
 	for _, r := range rows {
@@ -153,7 +153,7 @@ func (c *inbox) table(env *cli.Env, me agent, rows []row) error {
 		if subject == "" && r.Problem != "" {
 			subject = "(" + r.Problem + ")"
 		}
-		lines = append(lines, []string{r.ID, r.flags(!me.home.Town.Personal), term.CutFront(term.Clean(from), maxFrom), term.FormatDay(r.Date, now), subject})
+		lines = append(lines, []string{r.ID, r.statusWords(!me.home.Town.Personal), term.CutFront(term.Clean(from), maxFrom), term.FormatDay(r.Date, now), subject})
 	}
 	width := term.Width(env.Stdout, env.Getenv)
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, term.Narrow(width, lines, "DATE", "FROM"), nil)
@@ -176,7 +176,7 @@ func sessionCreated(env *cli.Env, wanted bool) time.Time {
 	return p.Created
 }
 
-type read struct {
+type readCmd struct {
 	ID   string `arg:"" help:"The note, by its ID or the beginning of it."`
 	Mark bool   `help:"Mark it as read, as an agent that reads it does."`
 	JSON bool   `name:"json" help:"One JSON object; body has the text as it was written."`
@@ -184,7 +184,7 @@ type read struct {
 
 // Run prints a note and then marks it as read, if its agent reads it or --mark is given. A
 // person, or another agent, may look at it before the agent is told of it.
-func (c *read) Run(env *cli.Env) error {
+func (c *readCmd) Run(env *cli.Env) error {
 	me := currentAgent(env)
 	n, err := me.box.Get(c.ID)
 	var kept *mail.Note // of a hand-over, whose copy in the box is gone
@@ -197,7 +197,7 @@ func (c *read) Run(env *cli.Env) error {
 		return findError(err)
 	}
 	mark := kept == nil && (c.Mark || me.id != "" && !me.box.IsForOther(n))
-	r := row{Note: n.Clean(env.Redact)} // another program may have written it
+	r := listRow{Note: n.Clean(env.Redact)} // another program may have written it
 	if !n.Hooked && !n.Done {
 		r.Stale = mail.StaleReason(n.Date, sessionCreated(env, true))
 	}
@@ -207,7 +207,7 @@ func (c *read) Run(env *cli.Env) error {
 		}
 		err = env.JSON(r)
 	} else {
-		err = env.Print(letter(r, !me.home.Town.Personal))
+		err = env.Print(letterText(r, !me.home.Town.Personal))
 	}
 	if err != nil {
 		return err
@@ -218,9 +218,9 @@ func (c *read) Run(env *cli.Env) error {
 	return findError(me.box.MarkSeen(n.ID))
 }
 
-// letter returns a note as text. It frames the content as gt-prime does, because an agent
+// letterText returns a note as text. It frames the content as gt-prime does, because an agent
 // may read it that saw only a part in its start-up text.
-func letter(r row, inTown bool) string {
+func letterText(r listRow, inTown bool) string {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
@@ -233,7 +233,7 @@ func letter(r row, inTown bool) string {
 	line("Subject:", r.Subject)
 	line("Session:", r.Session)
 	if r.Hooked || r.Done || r.Stale != "" {
-		line("Flags:", r.flags(inTown))
+		line("Flags:", r.statusWords(inTown))
 	}
 	line("Stale:", r.Stale)
 	b.WriteByte('\n')

@@ -37,13 +37,13 @@ const exitCodes = `
 `
 
 func Program() cli.Program {
-	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, NotHook: true, Idle: town.Unused}
+	return cli.Program{Name: "gt-mail", Summary: summary, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, NotHook: true, UnusedGroups: town.UnusedHelp}
 }
 
 type grammar struct {
 	cli.Flags
 	Inbox  inbox   `cmd:"" default:"withargs" help:"List the notes that are given as work or unread (the default)."`
-	Read   read    `cmd:"" help:"Print a note, and mark it as read."`
+	Read   readCmd `cmd:"" help:"Print a note, and mark it as read."`
 	Send   send    `cmd:"" help:"Leave a note for an agent."`
 	Hook   hook    `cmd:"" help:"Make a note this agent's work, or write a new one."`
 	Unhook unhook  `cmd:"" help:"Take a note off this agent's work; the note stays."`
@@ -51,7 +51,7 @@ type grammar struct {
 	Done   doneCmd `cmd:"" help:"Close a note that is dealt with."`
 	Outbox outbox  `cmd:"" help:"List what waits to be sent to other hosts, or was refused there, the oldest first."`
 	Unsend unsend  `cmd:"" help:"Take back what waits to be sent to another host, or remove what was refused."`
-	Work   works   `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
+	Work   workCmd `cmd:"" help:"Work for any session of a template." group:"Sessions of templates:"`
 }
 
 type agent struct {
@@ -66,7 +66,7 @@ func currentAgent(env *cli.Env) agent {
 	if h.Ignored != "" {
 		env.Warn("GT_ROLE '%s' is not an address and was ignored", h.Ignored)
 	}
-	env.WarnError(h.Town.Unread)
+	env.WarnError(h.Town.TrustErr)
 	id := session.Store{Home: h, Warn: env.WarnError}.Current(env.Getenv, names.SessionVars(), false)
 	box := mail.NewBox(h, h.Identity.Address())
 	if own := env.Getenv(instance.Variable); id != "" || own != "" {
@@ -75,9 +75,9 @@ func currentAgent(env *cli.Env) agent {
 	return agent{h, box, id}
 }
 
-// signed adds the sender and the session to a note and redacts it, because it is kept and
+// signNote adds the sender and the session to a note and redacts it, because it is kept and
 // read by others.
-func (a agent) signed(env *cli.Env, n mail.Note) mail.Note {
+func (a agent) signNote(env *cli.Env, n mail.Note) mail.Note {
 	n.From, n.Date = a.home.Identity.Address(), env.Now()
 	n.Subject, n.Body = env.Redact(n.Subject), env.Redact(n.Body)
 	if a.id == "" {
@@ -97,8 +97,8 @@ type message struct {
 	Message *string `short:"m" placeholder:"TEXT" help:"The text; - reads it from standard input."`
 }
 
-// body returns the text of -m, or else standard input unless that is a terminal.
-func (m message) body(env *cli.Env) (string, error) {
+// readBody returns the text of -m, or else standard input unless that is a terminal.
+func (m message) readBody(env *cli.Env) (string, error) {
 	if m.Message != nil && *m.Message != "-" {
 		return *m.Message, nil
 	}

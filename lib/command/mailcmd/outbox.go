@@ -31,11 +31,11 @@ func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m messa
 	if err := peer.NewHosts(state).Blocked(host); err != nil {
 		return err
 	}
-	body, err := m.body(env)
+	body, err := m.readBody(env)
 	if err != nil {
 		return err
 	}
-	n := a.signed(env, mail.Note{Type: mail.Plain, To: to + "@" + host.Name, Subject: m.Subject, Body: body})
+	n := a.signNote(env, mail.Note{Type: mail.Plain, To: to + "@" + host.Name, Subject: m.Subject, Body: body})
 	// The other host needs a name to answer to: this folder's path means nothing there.
 	name, err := post.Return(a.home)
 	if err != nil {
@@ -50,7 +50,7 @@ func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m messa
 	if err != nil {
 		return err
 	}
-	w := pending{Note: n, Letter: l}
+	w := pendingLetter{Note: n, Letter: l}
 	w.ID, w.Host, w.Kind = mail.IDOf(l.ID), l.Host, l.Kind
 	if asJSON {
 		w.Body = ""
@@ -59,7 +59,7 @@ func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m messa
 	waits, why := host.Name, ""
 	if now := env.Now(); kind == peer.Work && host.Name == peer.AnyHost {
 		waits = fmt.Sprintf("a session of %s on any host", to)
-		why, err = waitsFor(env, to)
+		why, err = whyWaits(env, to)
 		env.WarnError(err)
 	} else if host.IsAway(now) {
 		waits += ", " + host.Seen(now)
@@ -74,18 +74,18 @@ func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m messa
 	return nil
 }
 
-// waitsFor returns why no host gets work of a template that any host may do.
-func waitsFor(env *cli.Env, template string) (string, error) {
+// whyWaits returns why no host gets work of a template that any host may do.
+func whyWaits(env *cli.Env, template string) (string, error) {
 	scope := place.ScopeOf(env.Getenv)
-	here, err := config.Stores(scope, template)
+	here, err := config.StoresWith(scope, template)
 	if err != nil {
 		return "", err
 	}
 	return post.WaitsFor(scope.State, here, template, env.Now())
 }
 
-// pending is a letter that another host does not have yet, or does not take.
-type pending struct {
+// pendingLetter is a letter that another host does not have yet, or does not take.
+type pendingLetter struct {
 	mail.Note
 	Kind    string      `json:"kind"`
 	Refused string      `json:"refused,omitempty"` // why the host does not take it
@@ -96,8 +96,8 @@ type pending struct {
 
 const maxReason = 200 // bounds why a letter was refused, in characters
 
-// letters returns what is in the outbox, waiting or refused, the oldest first.
-func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
+// outboxLetters returns what is in the outbox, waiting or refused, the oldest first.
+func outboxLetters(env *cli.Env) (all []pendingLetter, box peer.Outbox, err error) {
 	box = peer.OutboxOf(town.Personal(env.Getenv).State)
 	waiting, err := box.ReadLetters()
 	if err != nil {
@@ -118,7 +118,7 @@ func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 				env.WarnError(err)
 				if w.Tries = tries.Tries; tries.LastTry() == nil || tries.LastTry().IsOver() {
 					template, _, _ := peer.SplitAddress(w.To)
-					w.Waits, err = waitsFor(env, template)
+					w.Waits, err = whyWaits(env, template)
 					env.WarnError(err)
 				}
 			}
@@ -131,13 +131,13 @@ func letters(env *cli.Env) (all []pending, box peer.Outbox, err error) {
 		w.Refused = cmp.Or(env.Line(l.Reason, maxReason), "refused")
 		all = append(all, w)
 	}
-	slices.SortStableFunc(all, func(a, b pending) int { return a.Letter.Sent().Compare(b.Letter.Sent()) })
+	slices.SortStableFunc(all, func(a, b pendingLetter) int { return a.Letter.Sent().Compare(b.Letter.Sent()) })
 	return all, box, nil
 }
 
 // pendingOf describes a letter. Only notes and work have a text for people.
-func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pending {
-	w := pending{Letter: l, Kind: l.Kind}
+func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pendingLetter {
+	w := pendingLetter{Letter: l, Kind: l.Kind}
 	if w.isMail() {
 		if err == nil {
 			w.Note, err = mail.Parse(bytes.NewReader(text))
@@ -155,7 +155,7 @@ func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pending {
 }
 
 // describeHosts says which host has work for any host, or why none has it; "" of other letters.
-func (w pending) describeHosts() string {
+func (w pendingLetter) describeHosts() string {
 	if len(w.Tries) == 0 || w.Waits != "" {
 		return w.Waits
 	}
@@ -177,14 +177,14 @@ func (w pending) describeHosts() string {
 	return ""
 }
 
-func (w pending) isMail() bool { return w.Kind == peer.Note || w.Kind == peer.Work }
+func (w pendingLetter) isMail() bool { return w.Kind == peer.Note || w.Kind == peer.Work }
 
 type outbox struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
 func (c *outbox) Run(env *cli.Env) error {
-	all, _, err := letters(env)
+	all, _, err := outboxLetters(env)
 	if err != nil {
 		return err
 	}
@@ -196,14 +196,14 @@ func (c *outbox) Run(env *cli.Env) error {
 		return nil
 	}
 	now := env.Now()
-	rows := term.Cells([]term.Column[pending]{
-		{Heading: "ID", Cell: func(w pending) string { return w.ID }},
-		{Heading: "KIND", Cell: func(w pending) string { return w.Kind }},
-		{Heading: "TO", Cell: func(w pending) string { return term.CutFront(term.Clean(cmp.Or(w.To, w.Host)), maxFrom) }},
-		{Heading: "FOR", Cell: func(w pending) string { return peer.Age(now.Sub(w.Letter.Sent())) }},
-		{Heading: "SUBJECT", Cell: func(w pending) string { return cmp.Or(w.Subject, w.Problem) }},
-		{Heading: "WHERE", Hidden: !slices.ContainsFunc(all, func(w pending) bool { return w.describeHosts() != "" }), Cell: func(w pending) string { return env.Line(w.describeHosts(), maxReason) }},
-		{Heading: "REFUSED", Hidden: !slices.ContainsFunc(all, func(w pending) bool { return w.Refused != "" }), Cell: func(w pending) string { return w.Refused }},
+	rows := term.Cells([]term.Column[pendingLetter]{
+		{Heading: "ID", Cell: func(w pendingLetter) string { return w.ID }},
+		{Heading: "KIND", Cell: func(w pendingLetter) string { return w.Kind }},
+		{Heading: "TO", Cell: func(w pendingLetter) string { return term.CutFront(term.Clean(cmp.Or(w.To, w.Host)), maxFrom) }},
+		{Heading: "FOR", Cell: func(w pendingLetter) string { return peer.Age(now.Sub(w.Letter.Sent())) }},
+		{Heading: "SUBJECT", Cell: func(w pendingLetter) string { return cmp.Or(w.Subject, w.Problem) }},
+		{Heading: "WHERE", Hidden: !slices.ContainsFunc(all, func(w pendingLetter) bool { return w.describeHosts() != "" }), Cell: func(w pendingLetter) string { return env.Line(w.describeHosts(), maxReason) }},
+		{Heading: "REFUSED", Hidden: !slices.ContainsFunc(all, func(w pendingLetter) bool { return w.Refused != "" }), Cell: func(w pendingLetter) string { return w.Refused }},
 	}, all)
 	width := term.Width(env.Stdout, env.Getenv)
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, rows, nil)
@@ -216,11 +216,11 @@ type unsend struct {
 // Run takes a letter back, or removes one that was refused. If gt-relay has sent it
 // already, it can still arrive.
 func (c *unsend) Run(env *cli.Env) error {
-	all, box, err := letters(env)
+	all, box, err := outboxLetters(env)
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(w pending) bool { return !strings.HasPrefix(w.ID, strings.ToLower(c.ID)) })
+	all = slices.DeleteFunc(all, func(w pendingLetter) bool { return !strings.HasPrefix(w.ID, strings.ToLower(c.ID)) })
 	switch {
 	case len(all) == 0:
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing with the ID '%s' waits", c.ID), "gt-mail outbox lists what waits; the rest has arrived")

@@ -37,8 +37,8 @@ type dropRule struct {
 	Number int `arg:"" help:"The number that gt-mail rule shows."`
 }
 
-// chain returns the chain of the current session or, for a person, of the one that began last here.
-func chain(env *cli.Env) (agent, session.ID, error) {
+// currentChain returns the chain of the current session or, for a person, of the one that began last here.
+func currentChain(env *cli.Env) (agent, session.ID, error) {
 	me := currentAgent(env)
 	r, err := session.Store{Home: me.home}.CurrentRecord(env.Getenv, names.SessionVars())
 	if errors.Is(err, session.ErrNone) {
@@ -55,19 +55,19 @@ type rules struct {
 	chain, repository []thread.Instruction
 	ids               [2]session.ID // of their threads; the chain's is empty if there is none
 	state             place.State
-	of                string // "repository" or "folder"
+	placeKind         string // "repository" or "folder"
 }
 
 // rulesHere returns the rules of the session's chain and of the repository. Without a session
 // there are the repository's.
 func rulesHere(env *cli.Env) (rules, error) {
 	warn := env.WarnError
-	me, id, err := chain(env)
-	common, unread := git.Common(me.home.Dir)
+	me, id, err := currentChain(env)
+	common, unread := git.CommonDir(me.home.Dir)
 	if unread != nil {
 		return rules{}, unread
 	}
-	r := rules{state: me.home.Town.State, of: git.KindOfPlace(me.home.Dir), ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
+	r := rules{state: me.home.Town.State, placeKind: git.KindOfPlace(me.home.Dir), ids: [2]session.ID{id, thread.RepositoryID(common)}, repository: thread.Rules(me.home.Town.State, common, warn)}
 	switch {
 	case err != nil && len(r.repository) == 0:
 		return r, err
@@ -108,7 +108,7 @@ func (c *listRules) Run(env *cli.Env) error {
 		} else {
 			origin := ""
 			if i >= len(r.chain) {
-				origin = "  (this " + r.of + ")"
+				origin = "  (this " + r.placeKind + ")"
 			}
 			err = env.Printf("%2d  %s%s\n", i+1, term.OneLine(term.Clean(in.Text)), origin)
 		}
@@ -120,11 +120,11 @@ func (c *listRules) Run(env *cli.Env) error {
 }
 
 func (c *addRule) Run(env *cli.Env) error {
-	me, id, err := chain(env)
+	me, id, err := currentChain(env)
 	// A rule of the repository needs no session, so chain's error does not count.
 	if c.Repo {
 		var common string
-		common, err = git.Common(me.home.Dir)
+		common, err = git.CommonDir(me.home.Dir)
 		id = thread.RepositoryID(common)
 	}
 	if err != nil {

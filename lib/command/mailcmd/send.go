@@ -63,11 +63,11 @@ func (c *send) Run(env *cli.Env) error {
 	if err != nil {
 		return hintAddress(err, me.home.Town, name)
 	}
-	body, err := c.body(env)
+	body, err := c.readBody(env)
 	if err != nil {
 		return err
 	}
-	n := me.signed(env, mail.Note{Type: mail.Plain, To: to.Address, Subject: c.Subject, Body: body})
+	n := me.signNote(env, mail.Note{Type: mail.Plain, To: to.Address, Subject: c.Subject, Body: body})
 	if n.To != n.From && me.home.Identity.Role == "" {
 		n.From = me.home.Dir // an address that the recipient can reply to
 	}
@@ -83,7 +83,7 @@ func (c *send) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	woken, err := c.wake(env, me, to)
+	woken, err := c.wakeAgents(env, me, to)
 	env.WarnError(err) // the note is there
 	what, who := "sent", to.Address
 	if c.Hook {
@@ -100,8 +100,8 @@ func (c *send) Run(env *cli.Env) error {
 	return printNote(env, c.JSON, n, "%s to %s", what, who)
 }
 
-// wake tells the recipient's agents at once, if the person wants it of this note or of theirs.
-func (c *send) wake(env *cli.Env, me agent, to post.Recipient) (woken bool, err error) {
+// wakeAgents tells the recipient's agents at once, if the person wants it of this note or of theirs.
+func (c *send) wakeAgents(env *cli.Env, me agent, to post.Recipient) (woken bool, err error) {
 	state := me.home.Town.State
 	names := table.LoadPreferences(place.Config(env.Getenv), env.WarnError).Mail.Wake
 	if !c.Wake && len(names) == 0 {
@@ -164,28 +164,28 @@ func (c *hook) Run(env *cli.Env) error {
 		if err := c.checkSubject(); err != nil {
 			return err
 		}
-		body, err := c.body(env)
+		body, err := c.readBody(env)
 		if err != nil {
 			return err
 		}
-		n := me.signed(env, mail.Note{Type: mail.Plain, To: me.home.Identity.Address(), Subject: c.Subject, Body: body})
+		n := me.signNote(env, mail.Note{Type: mail.Plain, To: me.home.Identity.Address(), Subject: c.Subject, Body: body})
 		if id, err = me.box.Deliver(n, true); err != nil {
 			return me.requestSend(env, n, true, c.JSON, err)
 		}
 	}
-	return me.change(env, id, c.JSON, mail.Box.Hook, me.word("given", "hooked"))
+	return me.changeNote(env, id, c.JSON, mail.Box.Hook, me.wordFor("given", "hooked"))
 }
 
-func (a agent) word(outside, town string) string {
+func (a agent) wordFor(outside, town string) string {
 	if a.home.Town.Personal {
 		return outside
 	}
 	return town
 }
 
-// request leaves an item for the hook at the end of the turn, if failed is the error of a
+// askHook leaves an item for the hook at the end of the turn, if failed is the error of a
 // sandbox, and returns the line to print. Otherwise it returns the error.
-func (a agent) request(env *cli.Env, item request.Item, failed error) (line string, err error) {
+func (a agent) askHook(env *cli.Env, item request.Item, failed error) (line string, err error) {
 	store := session.Store{Home: a.home}
 	r, err := store.Get(store.Current(env.Getenv, names.SessionVars(), false))
 	if !request.Denied(failed) || err != nil || r == nil || r.Hook == nil || r.Ended() {
@@ -205,7 +205,7 @@ func (a agent) request(env *cli.Env, item request.Item, failed error) (line stri
 
 // requestSend asks the hook to send a note to this agent itself (see request for failed).
 func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
-	line, err := a.request(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
+	line, err := a.askHook(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ type unhook struct{ noteFlags }
 
 func (c *unhook) Run(env *cli.Env) error {
 	me := currentAgent(env)
-	return me.change(env, c.ID, c.JSON, mail.Box.Unhook, me.word("no longer given", "unhooked"))
+	return me.changeNote(env, c.ID, c.JSON, mail.Box.Unhook, me.wordFor("no longer given", "unhooked"))
 }
 
 type doneCmd struct{ noteFlags }
@@ -239,7 +239,7 @@ func (c *doneCmd) Run(env *cli.Env) error {
 		return findError(err)
 	}
 	if n.Type == mail.Handoff {
-		if cancelled, err := me.cancel(env, n); err != nil {
+		if cancelled, err := me.cancelHandover(env, n); err != nil {
 			return err
 		} else if cancelled {
 			if n, err = me.box.Get(n.ID); err != nil {
@@ -248,13 +248,13 @@ func (c *doneCmd) Run(env *cli.Env) error {
 			return printNote(env, c.JSON, n, "done, and its hand-over is cancelled: %s", strings.TrimSpace(n.Subject))
 		}
 	}
-	return me.change(env, n.ID, c.JSON, mail.Box.DoneWith, "done")
+	return me.changeNote(env, n.ID, c.JSON, mail.Box.DoneWith, "done")
 }
 
 const cancelWait = 5 * time.Second
 
-// cancel withdraws the waiting hand-over that a note belongs to, and reports if there was one.
-func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
+// cancelHandover withdraws the waiting hand-over that a note belongs to, and reports if there was one.
+func (a agent) cancelHandover(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	lock, err := a.home.LockWithin(cancelWait)
 	if err != nil {
 		return false, err
@@ -272,8 +272,8 @@ func (a agent) cancel(env *cli.Env, n mail.Note) (cancelled bool, err error) {
 	return false, nil
 }
 
-// change calls do for a note, and prints the note as it is afterwards.
-func (a agent) change(env *cli.Env, id string, asJSON bool, do func(mail.Box, string) error, what string) error {
+// changeNote calls do for a note, and prints the note as it is afterwards.
+func (a agent) changeNote(env *cli.Env, id string, asJSON bool, do func(mail.Box, string) error, what string) error {
 	n, err := a.box.Get(id)
 	if err == nil {
 		err = do(a.box, n.ID)

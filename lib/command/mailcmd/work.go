@@ -20,7 +20,7 @@ import (
 	"gt/lib/state/work"
 )
 
-type works struct {
+type workCmd struct {
 	Give  workGive  `cmd:"" help:"Leave work for any session of a template."`
 	Claim workClaim `cmd:"" help:"Take the oldest work for this session, and print it."`
 	Done  workDone  `cmd:"" help:"Close work that this session has claimed."`
@@ -65,11 +65,11 @@ func (c *workGive) Run(env *cli.Env) error {
 	if err := c.checkTemplate(env, h); err != nil {
 		return err
 	}
-	body, err := c.body(env)
+	body, err := c.readBody(env)
 	if err != nil {
 		return err
 	}
-	id, err := w.Give(c.Template, currentAgent(env).signed(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())
+	id, err := w.Give(c.Template, currentAgent(env).signNote(env, mail.Note{Type: mail.Plain, Subject: c.Subject, Body: body}), env.Now())
 	if err != nil {
 		return explainRefusal(err)
 	}
@@ -101,8 +101,8 @@ func (c *workGive) checkTemplate(env *cli.Env, h home.Home) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("no template is called '%s'", c.Template), hint)
 }
 
-// member returns the instance whose agent runs this. Only one of a template can have work.
-func member(env *cli.Env) (work.Work, *instance.Instance, error) {
+// templateAgent returns the instance whose agent runs this. Only one of a template can have work.
+func templateAgent(env *cli.Env) (work.Work, *instance.Instance, error) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable))
 	if in == nil || in.Managed == nil {
@@ -114,7 +114,7 @@ func member(env *cli.Env) (work.Work, *instance.Instance, error) {
 type workClaim struct{}
 
 func (workClaim) Run(env *cli.Env) error {
-	w, in, err := member(env)
+	w, in, err := templateAgent(env)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ type workDone struct {
 }
 
 func (c *workDone) Run(env *cli.Env) error {
-	w, in, err := member(env)
+	w, in, err := templateAgent(env)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func unclaimedError(err error, not, id string) error {
 
 // askWork requests a change of work that a sandbox prevents. Otherwise it returns the error.
 func (a agent) askWork(env *cli.Env, item request.Item, what string, failed error) error {
-	said, err := a.request(env, item, failed)
+	said, err := a.askHook(env, item, failed)
 	if err != nil {
 		return err
 	}
@@ -247,11 +247,11 @@ func (c *workList) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	given, _, err := letters(env)
+	given, _, err := outboxLetters(env)
 	if err != nil {
 		return err
 	}
-	given = slices.DeleteFunc(given, func(w pending) bool { return w.Host != peer.AnyHost })
+	given = slices.DeleteFunc(given, func(w pendingLetter) bool { return w.Host != peer.AnyHost })
 	if len(all)+len(given) == 0 && !c.JSON {
 		env.Hint("there is no work that is not done; gt-mail work give TEMPLATE gives some")
 	}

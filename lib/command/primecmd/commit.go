@@ -401,7 +401,7 @@ func (c *commit) chooseMirror() error {
 	for _, name := range place.MirrorFiles {
 		paths = append(paths, place.MirrorPath(name))
 	}
-	ignored, err := git.Ignored(h.Dir, mirrorWait, paths...)
+	ignored, err := git.IgnoredPaths(h.Dir, mirrorWait, paths...)
 	if errors.Is(err, git.ErrNotRepository) {
 		ignored, err = paths, nil
 	}

@@ -210,7 +210,7 @@ func (s *start) box() mail.Box {
 func (s *start) gather(records []*session.Record) *facts {
 	f := &facts{
 		now: s.env.Now(), session: s.session, reader: reader{s.findPane, s.readNote, s.readBody, s.readCheckpoints, s.readEnding, s.readDuties},
-		forgets: s.call.Dialect.DropsStartContext, hasTasks: s.call.Home.Identity.Role.Works(),
+		forgets: s.call.Dialect.DropsStartContext, hasTasks: s.call.Home.Identity.Role.HasOwnWork(),
 	}
 	f.candidates = session.Observe(f.now, records)
 	me := f.findSession(f.session.ID)
@@ -269,7 +269,7 @@ func (f *facts) isLikelier(a, b leftHandover) bool {
 func (f *facts) leftBy(o *session.Candidate) leftHandover {
 	l := leftHandover{Handover: o.Handoff, id: o.ID, owner: o}
 	if o.ID != f.session.ID {
-		l.inside = f.session.Process.IsSet() && o.Process().Alive() && f.session.Process.DescendsFrom(o.Process())
+		l.inside = f.session.Process.IsSet() && o.Process().IsAlive() && f.session.Process.DescendsFrom(o.Process())
 		l.elsewhere = o.Liveness == session.Running && o.IsElsewhere()
 	}
 	return l

@@ -34,7 +34,7 @@ func (p *page) folderChanges(at time.Time, told []section) section {
 	if at.IsZero() || p.home.Dir == "" {
 		return section{}
 	}
-	moves, from := git.Moves(p.home.Dir, at)
+	moves, from := git.HeadMoves(p.home.Dir, at)
 	lines := moves
 	if n := len(lines) - maxChanges; n > 0 {
 		lines = append([]string{fmt.Sprintf("%d earlier moves of HEAD", n)}, lines[n:]...)
@@ -147,7 +147,7 @@ func (c *comparison) compareNamed(told []section, moves []string, from string) b
 	if !c.byHook {
 		wait = personWait
 	}
-	differing, err := git.Differing(dir, from, wait)
+	differing, err := git.DifferingFiles(dir, from, wait)
 	if err != nil {
 		return false
 	}

@@ -45,7 +45,7 @@ func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 	if err := thread.Move(state, old, r.ID, r.ID, atomicfile.Synced, call.Warn); err != nil {
 		return err
 	}
-	log, spare := eventlog.Log(call.Home.Town.Events()), eventlog.Log(call.Home.Town.Spare())
+	log, spare := eventlog.Log(call.Home.Town.Events()), eventlog.Log(call.Home.Town.SpareEvents())
 	if log.LastEvent(spare, string(r.ID), eventlog.SessionStart, eventlog.SessionChain).Type != eventlog.SessionChain {
 		call.Warn(log.AppendOr(spare, call.Warn, now, eventlog.SessionChain, r.Actor, struct {
 			SessionID session.ID `json:"session_id"`

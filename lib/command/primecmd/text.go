@@ -59,7 +59,7 @@ func (s *start) page(told situation, others []*session.Record) *page {
 	if told.conversation == fresh || told.conversation == forgotten {
 		p.role = s.readRole()
 	}
-	common, err := git.Common(s.call.Home.Dir)
+	common, err := git.CommonDir(s.call.Home.Dir)
 	s.warn(err)
 	p.rules = thread.Rules(s.call.Home.Town.State, common, s.warn)
 	p.thread = thread.WithRules(s.readThread(told), s.session.ID, p.rules)

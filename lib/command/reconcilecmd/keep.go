@@ -20,7 +20,7 @@ type selection struct {
 // forEachNamed calls do for each selected session, up to the first error. It calls none if a name
 // means no session. done is what it prints before the session's name.
 func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.World, instance.ID) error) error {
-	w, err := c.world(env)
+	w, err := c.openWorld(env)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c selection) forEachNamed(env *cli.Env, done string, do func(*perform.Worl
 			}
 			return cli.Fail(cli.AnswerNo, err)
 		}
-		if err := printf(env, "%s %s", done, in.Name); err != nil {
+		if err := printWrapped(env, "%s %s", done, in.Name); err != nil {
 			return err
 		}
 	}

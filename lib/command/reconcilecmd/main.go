@@ -72,8 +72,8 @@ type profileFlag struct {
 	Profile string `type:"given" short:"p" placeholder:"NAME" help:"Use the sessions of this profile, with ~/.config/gt/profiles/NAME/town.toml."`
 }
 
-// town returns the town whose templates count: a profile's are in the person's own town.
-func (a profileFlag) town(env *cli.Env) (town.Town, error) {
+// findTown returns the town whose templates count: a profile's are in the person's own town.
+func (a profileFlag) findTown(env *cli.Env) (town.Town, error) {
 	if a.Profile != "" {
 		if err := instance.CheckName(a.Profile); err != nil {
 			return town.Town{}, cli.Fail(cli.Usage, err)
@@ -81,25 +81,25 @@ func (a profileFlag) town(env *cli.Env) (town.Town, error) {
 		return town.Personal(env.Getenv), nil
 	}
 	t := town.Find(env.Getenv, env.Dir)
-	if t.Unread != nil {
-		return t, t.Unread
+	if t.TrustErr != nil {
+		return t, t.TrustErr
 	}
-	if root := t.NotTrusted(); root != "" {
+	if root := t.UntrustedRoot(); root != "" {
 		return t, cli.Fail(cli.AnswerNo, fmt.Errorf("the town '%s' is not trusted", root), "gt-hooks trust shows what that means")
 	}
 	return t, nil
 }
 
-func (a profileFlag) world(env *cli.Env) (*perform.World, error) {
-	t, err := a.town(env)
+func (a profileFlag) openWorld(env *cli.Env) (*perform.World, error) {
+	t, err := a.findTown(env)
 	if err != nil {
 		return nil, err
 	}
-	return agents.Open(env, t, a.Profile)
+	return agents.OpenWorld(env, t, a.Profile)
 }
 
-// control locks ticks for this process. The caller unlocks.
-func control(w *perform.World) (*flock.Lock, error) {
+// lockTicks locks ticks for this process. The caller unlocks.
+func lockTicks(w *perform.World) (*flock.Lock, error) {
 	lock, err := w.Store.LockController()
 	if errors.Is(err, flock.ErrBusy) {
 		return nil, cli.Fail(cli.Busy, errors.New("another gt-reconcile makes the ticks here"), "gt-reconcile plan and status work beside it")
@@ -107,9 +107,9 @@ func control(w *perform.World) (*flock.Lock, error) {
 	return lock, err
 }
 
-// aborted says why a tick was not made, and what the person can do about it.
-func aborted(err error) error {
-	var broken *config.Broken
+// abortedError says why a tick was not made, and what the person can do about it.
+func abortedError(err error) error {
+	var broken *config.BrokenError
 	switch {
 	case errors.As(err, &broken):
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("nothing was changed: %w", err), "gt-reconcile check lists what is wrong")
@@ -139,18 +139,18 @@ type problem struct {
 
 // Run prints what is wrong with the templates, and fails without a message if anything is.
 func (c *check) Run(env *cli.Env) error {
-	t, err := c.town(env)
+	t, err := c.findTown(env)
 	if err != nil {
 		return err
 	}
 	read, err := config.NewSource(place.ScopeOf(env.Getenv), t, c.Profile).Read()
 	var problems []template.Problem
-	var broken *config.Broken
+	var broken *config.BrokenError
 	switch {
 	case errors.As(err, &broken):
 		problems = broken.Problems
 	case err != nil:
-		return aborted(err)
+		return abortedError(err)
 	default:
 		problems = unknownAgents(env, t, read)
 	}
@@ -158,7 +158,7 @@ func (c *check) Run(env *cli.Env) error {
 		if c.JSON {
 			err = env.JSON(problem{p.File, p.Line, p.Key, p.Err.Error()})
 		} else {
-			err = printf(env, "%v", p)
+			err = printWrapped(env, "%v", p)
 		}
 		if err != nil {
 			return err
@@ -168,15 +168,15 @@ func (c *check) Run(env *cli.Env) error {
 	case len(problems) > 0:
 		return cli.Silent
 	case len(read.Templates) == 0:
-		noTemplates(env, read.File)
+		hintNoTemplates(env, read.File)
 	case !c.JSON:
-		return printf(env, "%s: %s, nothing is wrong", read.File, count.Plural(len(read.Templates), "template"))
+		return printWrapped(env, "%s: %s, nothing is wrong", read.File, count.Plural(len(read.Templates), "template"))
 	}
 	return nil
 }
 
-// noTemplates hints where templates are defined, unless file is "".
-func noTemplates(env *cli.Env, file string) {
+// hintNoTemplates hints where templates are defined, unless file is "".
+func hintNoTemplates(env *cli.Env, file string) {
 	if file != "" {
 		env.Hint("there are no templates: an [[agent]] block in %s is one", env.DisplayPath(file))
 	}
@@ -189,37 +189,37 @@ type plan struct {
 }
 
 func (c *plan) Run(env *cli.Env) error {
-	w, err := c.world(env)
+	w, err := c.openWorld(env)
 	if err != nil {
 		return err
 	}
 	w.Force = c.Force
 	p, err := w.Plan(context.Background())
 	if err != nil {
-		return aborted(err)
+		return abortedError(err)
 	}
-	var lines []line
+	var lines []planLine
 	for _, s := range p.Strays {
-		lines = append(lines, line{Change: "remove-marker", Session: s.Name, Why: "no session may have the marker of " + s.Label})
+		lines = append(lines, planLine{Change: "remove-marker", Session: s.Name, Why: "no session may have the marker of " + s.Label})
 	}
 	for _, o := range p.Orphans {
-		why := fmt.Sprintf("it has claimed %s and cannot do it", pieces(o.Claims))
-		lines = append(lines, line{Change: "free-work", Session: o.Name, Work: o.Claims, Why: why})
+		why := fmt.Sprintf("it has claimed %s and cannot do it", piecesText(o.Claims))
+		lines = append(lines, planLine{Change: "free-work", Session: o.Name, Work: o.Claims, Why: why})
 	}
 	for _, a := range p.Actions {
-		l := lineOf(a, p.Names[a.Before.ID])
+		l := planLineOf(a, p.Names[a.Before.ID])
 		// Ending a session frees its claimed work: it is given back, or blocked for a reason.
-		if l.Work, l.Blocked = p.Frees(a); l.Work == 0 {
+		if l.Work, l.Blocked = p.FreedClaims(a); l.Work == 0 {
 			l.Blocked = ""
 		} else if l.Blocked == "" {
-			l.Why += "; frees " + pieces(l.Work)
+			l.Why += "; frees " + piecesText(l.Work)
 		} else {
-			l.Why += "; blocks " + pieces(l.Work)
+			l.Why += "; blocks " + piecesText(l.Work)
 		}
 		lines = append(lines, l)
 	}
 	for _, n := range p.Notes {
-		lines = append(lines, line{Change: "nothing", Session: p.Names[n.Session], Template: n.Template, Why: n.Text})
+		lines = append(lines, planLine{Change: "nothing", Session: p.Names[n.Session], Template: n.Template, Why: n.Text})
 	}
 	for _, l := range lines {
 		if err := printLine(env, c.JSON, l); err != nil {
@@ -227,16 +227,16 @@ func (c *plan) Run(env *cli.Env) error {
 		}
 	}
 	none := p.NoTemplates()
-	noTemplates(env, none)
+	hintNoTemplates(env, none)
 	if len(lines) == 0 && none == "" && !c.JSON {
 		env.Hint("nothing to do")
 	}
 	return nil
 }
 
-func pieces(n int) string { return count.PluralForm(n, "piece of work", "pieces of work") }
+func piecesText(n int) string { return count.PluralForm(n, "piece of work", "pieces of work") }
 
-type line struct {
+type planLine struct {
 	Change   string `json:"change"`
 	Session  string `json:"session,omitempty"`
 	Template string `json:"template,omitempty"`
@@ -250,9 +250,9 @@ type line struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// lineOf returns an action's line. name is the session's, "" before it is made.
-func lineOf(a tick.Action, name string) line {
-	l := line{
+// planLineOf returns an action's line. name is the session's, "" before it is made.
+func planLineOf(a tick.Action, name string) planLine {
+	l := planLine{
 		Change: string(a.Change), Session: name, Template: a.Session.Template, Slot: a.Session.Slot,
 		From: string(a.Before.State), State: string(a.Session.State), Why: a.Why,
 	}
@@ -263,7 +263,7 @@ func lineOf(a tick.Action, name string) line {
 }
 
 // printLine names a session that has no name yet by its template, with the slot if it has one.
-func printLine(env *cli.Env, asJSON bool, l line) error {
+func printLine(env *cli.Env, asJSON bool, l planLine) error {
 	if asJSON {
 		return env.JSON(l)
 	}
@@ -279,7 +279,7 @@ func printLine(env *cli.Env, asJSON bool, l line) error {
 	if l.Reason != "" {
 		who += " (" + lifecycle.Reason(l.Reason).Words() + ")"
 	}
-	return printf(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
+	return printWrapped(env, "%-*s %s: %s", changeColumn, l.Change, who, l.Why)
 }
 
 const changeColumn = 10 // the width of the common changes
@@ -295,12 +295,12 @@ func (c *tickCmd) Run(env *cli.Env) error {
 	if c.MaxChanges < 0 {
 		return cli.Failf(cli.Usage, "--max-changes: invalid number %d", c.MaxChanges)
 	}
-	w, err := c.world(env)
+	w, err := c.openWorld(env)
 	if err != nil {
 		return err
 	}
 	w.Force, w.MaxChanges = c.Force, c.MaxChanges
-	lock, err := control(w)
+	lock, err := lockTicks(w)
 	if err != nil {
 		return err
 	}
@@ -312,11 +312,11 @@ func (c *tickCmd) Run(env *cli.Env) error {
 	w.Wait(ctx)
 	switch {
 	case err != nil:
-		return aborted(err)
+		return abortedError(err)
 	case failed.Load() > 0:
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("not made: %s", count.Plural(int(failed.Load()), "change")), "the next tick tries again")
 	}
-	noTemplates(env, p.NoTemplates())
+	hintNoTemplates(env, p.NoTemplates())
 	return nil
 }
 
@@ -324,13 +324,13 @@ func (c *tickCmd) Run(env *cli.Env) error {
 func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) (p *perform.Plan, failed *atomic.Int32, err error) {
 	failed = new(atomic.Int32)
 	p, err = w.Tick(ctx, func(o perform.Outcome) {
-		l := lineOf(o.Action, o.Name)
+		l := planLineOf(o.Action, o.Name)
 		switch {
-		case o.Skipped():
-			env.Warn("%s of %s: %v", o.Change, name(l), o.Err)
+		case o.IsSkipped():
+			env.Warn("%s of %s: %v", o.Change, lineName(l), o.Err)
 		case o.Err != nil:
 			failed.Add(1)
-			env.Error("%s of %s: %v", o.Change, name(l), o.Err)
+			env.Error("%s of %s: %v", o.Change, lineName(l), o.Err)
 		}
 		if o.Err != nil {
 			if !asJSON {
@@ -343,7 +343,7 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 	if err != nil {
 		return p, failed, err
 	}
-	for _, n := range p.News() {
+	for _, n := range p.NewNotes() {
 		if n.Event == tick.EventFailing {
 			continue // reported with its change
 		}
@@ -356,8 +356,8 @@ func makeTick(ctx context.Context, env *cli.Env, w *perform.World, asJSON bool) 
 	return p, failed, nil
 }
 
-// printf prints one line, whatever names and files in it contain. On a terminal it wraps the line.
-func printf(env *cli.Env, format string, args ...any) error {
+// printWrapped prints one line, whatever names and files in it contain. On a terminal it wraps the line.
+func printWrapped(env *cli.Env, format string, args ...any) error {
 	line := env.Line(fmt.Sprintf(format, args...), maxLine)
 	if term.IsTerminal(env.Stdout) {
 		line = term.Fill(line, term.Width(env.Stdout, env.Getenv), changeColumn+1)
@@ -367,6 +367,6 @@ func printf(env *cli.Env, format string, args ...any) error {
 
 const maxLine = 4096 // limits a line, in characters
 
-func name(l line) string {
+func lineName(l planLine) string {
 	return cmp.Or(l.Session, strings.TrimSpace("one of "+l.Template))
 }

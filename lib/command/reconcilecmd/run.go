@@ -57,12 +57,12 @@ func (c *run) Validate() error {
 
 // Run runs ticks until it is interrupted. It stops between two changes.
 func (c *run) Run(env *cli.Env) error {
-	w, err := c.world(env)
+	w, err := c.openWorld(env)
 	if err != nil {
 		return err
 	}
 	w.MaxChanges = c.MaxChanges
-	lock, err := control(w)
+	lock, err := lockTicks(w)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *run) Run(env *cli.Env) error {
 		}
 		now := ""
 		if err != nil {
-			now = aborted(err).Error()
+			now = abortedError(err).Error()
 		}
 		if now != told {
 			if told = now; now != "" {
@@ -90,7 +90,7 @@ func (c *run) Run(env *cli.Env) error {
 		if err == nil {
 			if file := p.NoTemplates(); file != none {
 				none = file
-				noTemplates(env, file)
+				hintNoTemplates(env, file)
 			}
 		}
 		select {
@@ -106,7 +106,7 @@ type status struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
-type pool struct {
+type poolStatus struct {
 	Template string         `json:"template"`
 	Wanted   *int           `json:"wanted"` // nil if nothing scales it, or before the first tick
 	Min      *int           `json:"min,omitempty"`
@@ -116,21 +116,21 @@ type pool struct {
 }
 
 func (c *status) Run(env *cli.Env) error {
-	w, err := c.world(env)
+	w, err := c.openWorld(env)
 	if err != nil {
 		return err
 	}
 	p, err := w.Plan(context.Background())
 	if err != nil {
-		return aborted(err)
+		return abortedError(err)
 	}
 	memory := p.Memory()
-	pools := poolsOf(p, memory)
+	pools := groupPools(p, memory)
 	if c.JSON {
 		return cli.JSONLines(env, pools)
 	}
 	if len(pools) == 0 {
-		noTemplates(env, p.NoTemplates())
+		hintNoTemplates(env, p.NoTemplates())
 		return nil
 	}
 	cells := [][]string{{"TEMPLATE", "WANTED", "THERE"}}
@@ -141,7 +141,7 @@ func (c *status) Run(env *cli.Env) error {
 		}
 		var there []string
 		states := slices.Sorted(maps.Keys(one.There))
-		slices.SortStableFunc(states, func(a, b string) int { return order(a) - order(b) })
+		slices.SortStableFunc(states, func(a, b string) int { return stateOrder(a) - stateOrder(b) })
 		for _, state := range states {
 			there = append(there, env.Line(fmt.Sprintf("%d %s", one.There[state], state), 64))
 		}
@@ -155,7 +155,7 @@ func (c *status) Run(env *cli.Env) error {
 			one.Why = append(one.Why[:mostWhy], fmt.Sprintf("and %d more (--json)", more))
 		}
 		for _, why := range one.Why {
-			if err := printf(env, "%s: %s", one.Template, why); err != nil {
+			if err := printWrapped(env, "%s: %s", one.Template, why); err != nil {
 				return err
 			}
 		}
@@ -164,23 +164,23 @@ func (c *status) Run(env *cli.Env) error {
 		env.Hint("no tick has changed anything yet")
 		return nil
 	}
-	return printf(env, "last change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
+	return printWrapped(env, "last change %s ago: %d", duration.Format(max(env.Now().Sub(memory.Changed), 0)), memory.Changes)
 }
 
-// order returns the position of a state, -1 for one of a newer gt.
-func order(state string) int {
+// stateOrder returns the position of a state, -1 for one of a newer gt.
+func stateOrder(state string) int {
 	return slices.IndexFunc(lifecycle.States, func(s lifecycle.Row) bool { return string(s.State) == state })
 }
 
 const mostWhy = 5 // limits the lines of status for a template
 
-// poolsOf groups the sessions by template, those of the file first.
-func poolsOf(p *perform.Plan, memory *perform.Memory) (pools []pool) {
+// groupPools groups the sessions by template, those of the file first.
+func groupPools(p *perform.Plan, memory *perform.Memory) (pools []poolStatus) {
 	at := map[string]int{}
-	add := func(name string) *pool {
+	add := func(name string) *poolStatus {
 		if _, ok := at[name]; !ok {
 			at[name] = len(pools)
-			pools = append(pools, pool{Template: name, There: map[string]int{}, Why: []string{}})
+			pools = append(pools, poolStatus{Template: name, There: map[string]int{}, Why: []string{}})
 		}
 		return &pools[at[name]]
 	}
@@ -228,11 +228,11 @@ type service struct {
 
 // Run prints a unit that runs in the town's folder, because a town is found from the folder.
 func (c *service) Run(env *cli.Env) error {
-	t, err := c.town(env)
+	t, err := c.findTown(env)
 	if err != nil {
 		return err
 	}
-	self, err := programs()
+	self, err := ownPath()
 	if err != nil {
 		return err
 	}
@@ -246,12 +246,12 @@ func (c *service) Run(env *cli.Env) error {
 	var text string
 	switch {
 	case c.Systemd:
-		text = systemd(dir, args, env.Getenv("PATH"))
+		text = systemdUnit(dir, args, env.Getenv("PATH"))
 	case c.Launchd:
-		text = launchd(dir, args, env.Getenv("PATH"))
+		text = launchdList(dir, args, env.Getenv("PATH"))
 	default:
 		args[1] = "tick"
-		text = cron(dir, args)
+		text = cronLine(dir, args)
 	}
 	return env.Print(text)
 }

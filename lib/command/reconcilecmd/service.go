@@ -8,14 +8,14 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-func programs() (string, error) {
+func ownPath() (string, error) {
 	self, err := os.Executable()
 	return atomicfile.ResolveLinks(self), err
 }
 
-// systemd returns a user unit. Stopping it ends only this program: a tmux server that it
+// systemdUnit returns a user unit. Stopping it ends only this program: a tmux server that it
 // started has a scope of its own, and other children end by themselves.
-func systemd(dir string, args []string, path string) string {
+func systemdUnit(dir string, args []string, path string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
 		quoted[i] = systemdWord(a)
@@ -45,8 +45,8 @@ func systemdWord(s string) string {
 	return `"` + s + `"`
 }
 
-// launchd returns a property list. Stopping it ends only this program, as with systemd.
-func launchd(dir string, args []string, path string) string {
+// launchdList returns a property list. Stopping it ends only this program, as with systemd.
+func launchdList(dir string, args []string, path string) string {
 	text := func(s string) string {
 		var b strings.Builder
 		_ = xml.EscapeText(&b, []byte(s))
@@ -84,8 +84,8 @@ func launchd(dir string, args []string, path string) string {
 `
 }
 
-// cron returns a crontab line, in which % must be escaped.
-func cron(dir string, args []string) string {
+// cronLine returns a crontab line, in which % must be escaped.
+func cronLine(dir string, args []string) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	words := []string{"cd", quote(dir), "&&"}
 	for _, a := range args {

@@ -12,21 +12,21 @@ import (
 	"gt/lib/text/term"
 )
 
-type goOn struct {
+type continueCmd struct {
 	ID   string `arg:"" optional:"" help:"The record (default: the latest of a session in this folder)."`
 	JSON bool   `name:"json" help:"One JSON object, in the form of docs/record.md."`
 }
 
 // Run prints what a session knew: its messages and events with their times. It marks
 // results that were cleared.
-func (c *goOn) Run(env *cli.Env) error {
-	s, err := store(env)
+func (c *continueCmd) Run(env *cli.Env) error {
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
 	var id record.ID
 	if c.ID != "" {
-		id, err = current(env, s, c.ID)
+		id, err = findUpdated(env, s, c.ID)
 	} else {
 		id, err = latestHere(env, s)
 	}
@@ -53,7 +53,7 @@ func (c *goOn) Run(env *cli.Env) error {
 		return err
 	}
 	fmt.Fprint(out, "\n## Events\n\n")
-	if err := s.Events(id, func(h record.Happened) error {
+	if err := s.Events(id, func(h record.Event) error {
 		_, err := fmt.Fprintf(out, "[%s] %s\n", formatTime(h.Time), clean(eventLine(h)))
 		return err
 	}); err != nil {
@@ -68,7 +68,7 @@ func (c *goOn) Run(env *cli.Env) error {
 	}
 	for _, c := range all {
 		state := "there: gt-record context get " + c.Ref
-		if _, err := s.Context(c); errors.Is(err, record.ErrCleared) {
+		if _, err := s.ReadContext(c); errors.Is(err, record.ErrCleared) {
 			state = "gone: run the tool again if it is needed"
 		} else if err != nil {
 			state = err.Error()
@@ -79,7 +79,7 @@ func (c *goOn) Run(env *cli.Env) error {
 }
 
 // eventLine describes an event of the record in one line.
-func eventLine(h record.Happened) string {
+func eventLine(h record.Event) string {
 	line := h.Type
 	ms := func(label string, n *int64) {
 		if n != nil {
@@ -117,7 +117,7 @@ func eventLine(h record.Happened) string {
 
 // latestHere returns the record of this folder that ended last, or "". It skips subagents.
 func latestHere(env *cli.Env, s record.Store) (record.ID, error) {
-	all, err := infos(env, s)
+	all, err := listInfos(env, s)
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +153,7 @@ func (c *contextList) Run(env *cli.Env) error {
 	rows := [][]string{{"SIZE", "STATE", "REFERENCE"}}
 	for _, a := range all {
 		state := "there"
-		if _, err := s.Context(a); errors.Is(err, record.ErrCleared) {
+		if _, err := s.ReadContext(a); errors.Is(err, record.ErrCleared) {
 			state = "cleared"
 		} else if err != nil {
 			state = "damaged"
@@ -180,11 +180,11 @@ type contextGet struct {
 }
 
 func (c *contextGet) Run(env *cli.Env) error {
-	s, err := store(env)
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
-	id, err := record.OfContext(c.Ref)
+	id, err := record.IDOfContext(c.Ref)
 	if err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
@@ -196,7 +196,7 @@ func (c *contextGet) Run(env *cli.Env) error {
 		if a.Ref != c.Ref {
 			continue
 		}
-		text, err := s.Context(a)
+		text, err := s.ReadContext(a)
 		if errors.Is(err, record.ErrCleared) {
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("'%s' was cleared", c.Ref), "the record has the first and the last 4 KB of it; run the tool again if it is needed")
 		} else if err != nil {
@@ -219,7 +219,7 @@ func (c *contextClear) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	gone, err := s.Clear(id, env.Now())
+	gone, err := s.ClearContexts(id, env.Now())
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (c *convert) Run(env *cli.Env) error {
 		}
 		return cli.Failf(cli.Usage, "gt does not know how %s keeps a conversation that it resumes (try %s)", c.To, strings.Join(names, ", "))
 	}
-	s, err := continuable(env, c.ID)
+	s, err := findContinuable(env, c.ID)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c *convert) Run(env *cli.Env) error {
 	if s.host != "" {
 		i.CWD = env.Dir // a folder there
 	}
-	dir, err := c.folder(env, i)
+	dir, err := c.chooseFolder(env, i)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c *convert) Run(env *cli.Env) error {
 	known, err := agent.Load(place.Config(env.Getenv), town.Personal(env.Getenv))
 	env.WarnError(err)
 	client := known.FindClient(c.To)
-	size, err := c.write(w, to, path, func(i conversation.Importer, write func(io.Writer) error) error {
+	size, err := c.writeConversation(w, to, path, func(i conversation.Importer, write func(io.Writer) error) error {
 		return ask.Import(env, known, client, i, to, write)
 	})
 	if err != nil {
@@ -120,10 +120,10 @@ func (c *convert) Run(env *cli.Env) error {
 	return env.Println(term.Clean(env.Redact(cmd.String())))
 }
 
-// write writes the conversation to path and returns its size in bytes. A client that
+// writeConversation writes the conversation to path and returns its size in bytes. A client that
 // imports conversations takes it in instead.
-func (c *convert) write(w conversation.Writer, to *conversation.Copy, path string, take func(conversation.Importer, func(io.Writer) error) error) (int64, error) {
-	n := new(counted)
+func (c *convert) writeConversation(w conversation.Writer, to *conversation.Copy, path string, take func(conversation.Importer, func(io.Writer) error) error) (int64, error) {
+	n := new(byteCounter)
 	all := func(out io.Writer) error { return w.Write(io.MultiWriter(out, n), to) }
 	imported, byItself := w.(conversation.Importer)
 	switch {
@@ -151,15 +151,15 @@ func (c *convert) write(w conversation.Writer, to *conversation.Copy, path strin
 	return int64(*n), err
 }
 
-type counted int64
+type byteCounter int64
 
-func (c *counted) Write(p []byte) (int, error) {
-	*c += counted(len(p))
+func (c *byteCounter) Write(p []byte) (int, error) {
+	*c += byteCounter(len(p))
 	return len(p), nil
 }
 
-// folder returns where the conversation goes on: --cwd, else its own folder, else this one.
-func (c *convert) folder(env *cli.Env, i record.Info) (string, error) {
+// chooseFolder returns where the conversation goes on: --cwd, else its own folder, else this one.
+func (c *convert) chooseFolder(env *cli.Env, i record.Info) (string, error) {
 	dir := env.Abs(cmp.Or(c.CWD, i.CWD))
 	info, err := os.Stat(dir)
 	switch {

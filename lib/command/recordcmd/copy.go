@@ -24,13 +24,13 @@ type source struct {
 	host string // another one, or ""
 }
 
-// missing is the error for a name that no record or no conversation of this host has.
-type missing struct{ what, name string }
+// missingError is the error for a name that no record or no conversation of this host has.
+type missingError struct{ what, name string }
 
-func (m missing) Error() string { return fmt.Sprintf("no %s '%s'", m.what, m.name) }
+func (m missingError) Error() string { return fmt.Sprintf("no %s '%s'", m.what, m.name) }
 
-// noneHere returns missing with a hint: what the name may mean, or otherwise.
-func noneHere(env *cli.Env, m missing, otherwise string) error {
+// noneHereError returns missing with a hint: what the name may mean, or otherwise.
+func noneHereError(env *cli.Env, m missingError, otherwise string) error {
 	state := place.StateOf(env.Getenv)
 	if _, host, ok := peer.SplitAddress(m.name); ok {
 		if _, err := peer.NewHosts(state).Get(host); err == nil {
@@ -40,20 +40,20 @@ func noneHere(env *cli.Env, m missing, otherwise string) error {
 	return cli.Fail(cli.AnswerNo, m, instance.HintNamed(state, m.name, otherwise))
 }
 
-// readable finds a record by its name, also among the copies of other hosts' records.
-func readable(env *cli.Env, name string) (source, error) {
+// findReadable finds a record by its name, also among the copies of other hosts' records.
+func findReadable(env *cli.Env, name string) (source, error) {
 	s, id, err := openRecord(env, name)
-	return orCopy(env, source{s, id, ""}, name, err)
+	return orFindCopy(env, source{s, id, ""}, name, err)
 }
 
-// continuable finds an updated record to continue, also among the copies of other hosts' records.
-func continuable(env *cli.Env, name string) (source, error) {
-	s, err := store(env)
+// findContinuable finds an updated record to continue, also among the copies of other hosts' records.
+func findContinuable(env *cli.Env, name string) (source, error) {
+	s, err := openStore(env)
 	if err != nil {
 		return source{}, err
 	}
-	id, err := current(env, s, name)
-	return orCopy(env, source{s, id, ""}, name, err)
+	id, err := findUpdated(env, s, name)
+	return orFindCopy(env, source{s, id, ""}, name, err)
 }
 
 // findAgentRecords returns the records of what an agent's name means on another host.
@@ -76,9 +76,9 @@ func findAgentRecords(s record.Store, hosts peer.Hosts, h peer.Host, name string
 // clientName is what a client is called. A copy could have anything in its place.
 var clientName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9 ._-]{0,63}$`)
 
-// orCopy returns the record of this host, or if it has none of that name a copy of another host's.
-func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
-	if !errors.As(none, new(missing)) {
+// orFindCopy returns the record of this host, or if it has none of that name a copy of another host's.
+func orFindCopy(env *cli.Env, own source, name string, none error) (source, error) {
+	if !errors.As(none, new(missingError)) {
 		return own, none
 	}
 	name = term.TrimEllipsis(name)
@@ -92,7 +92,7 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 		s := record.Store{Sessions: hosts.Records(h.Name), Contexts: hosts.Path(h.Name, "context")} // results are not copied
 		ids, err := findMatching(s, name)
 		if h.Name == on && len(ids) == 0 {
-			none = cli.Fail(cli.AnswerNo, missing{"record of", name}, h.Name+" has none here; gt-seance list --host "+h.Name+" lists what is known of its sessions")
+			none = cli.Fail(cli.AnswerNo, missingError{"record of", name}, h.Name+" has none here; gt-seance list --host "+h.Name+" lists what is known of its sessions")
 			ids, err = findAgentRecords(s, hosts, h, agent, env.Now())
 		}
 		if err != nil {
@@ -125,8 +125,8 @@ func orCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	return found, nil
 }
 
-// line prints a line of the record as it is. One of a copy is escaped, and left out if it is no JSON.
-func (s source) line(out io.Writer, line []byte) error {
+// printLine prints a line of the record as it is. One of a copy is escaped, and left out if it is no JSON.
+func (s source) printLine(out io.Writer, line []byte) error {
 	if s.host != "" { // mutant never: ./ TestScripts/relay_records$
 		var err error
 		if line, err = term.JSON(json.RawMessage(line)); err != nil {

@@ -38,7 +38,7 @@ func (c *export) Validate() error {
 }
 
 func (c *export) Run(env *cli.Env) error {
-	s, err := store(env)
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *export) Run(env *cli.Env) error {
 		ids, err = inChain(env, s, c.Chain)
 	} else {
 		var from source
-		from, err = continuable(env, c.ID)
+		from, err = findContinuable(env, c.ID)
 		s, ids = from.Store, []record.ID{from.id}
 	}
 	if err != nil {
@@ -56,9 +56,9 @@ func (c *export) Run(env *cli.Env) error {
 	s.Since = c.Since.TimeBefore(env.Now())
 	switch c.Format {
 	case "otlp":
-		return c.traces(env, s, ids)
+		return c.writeTraces(env, s, ids)
 	case "html":
-		return html(env, s, ids)
+		return writeHTML(env, s, ids)
 	}
 	for i, id := range ids {
 		if c.Format == "s3" {
@@ -67,7 +67,7 @@ func (c *export) Run(env *cli.Env) error {
 			if i > 0 {
 				fmt.Fprintln(env.Stdout)
 			}
-			err = markdown(env, s, id)
+			err = writeMarkdown(env, s, id)
 		}
 		if err != nil {
 			return err
@@ -76,8 +76,8 @@ func (c *export) Run(env *cli.Env) error {
 	return nil
 }
 
-// traces writes the records as one OTLP document. With --to it sends that once it is complete.
-func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
+// writeTraces writes the records as one OTLP document. With --to it sends that once it is complete.
+func (c *export) writeTraces(env *cli.Env, s record.Store, ids []record.ID) error {
 	var body bytes.Buffer
 	to := env.Stdout
 	if c.To != "" {
@@ -92,13 +92,13 @@ func (c *export) traces(env *cli.Env, s record.Store, ids []record.ID) error {
 	if err := w.Close(); err != nil || c.To == "" {
 		return err
 	}
-	return send(env, c.To, c.Insecure, body.Bytes())
+	return sendTraces(env, c.To, c.Insecure, body.Bytes())
 }
 
 // inChain returns the records of a chain, oldest first. name is its id, or that of a session in it.
 func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err error) {
 	name = term.TrimEllipsis(name)
-	all, err := infos(env, s)
+	all, err := listInfos(env, s)
 	if err != nil {
 		return nil, err
 	}
@@ -124,19 +124,19 @@ func inChain(env *cli.Env, s record.Store, name string) (ids []record.ID, err er
 	return ids, nil
 }
 
-func markdown(env *cli.Env, s record.Store, id record.ID) error {
+func writeMarkdown(env *cli.Env, s record.Store, id record.ID) error {
 	i, err := s.Info(id)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(env.Stdout)
-	fmt.Fprintf(out, "# %s\n\n%s's session %s", escapeTags(term.Clean(env.Redact(i.Title))), i.Agent, inline(i.Session))
+	fmt.Fprintf(out, "# %s\n\n%s's session %s", escapeTags(term.Clean(env.Redact(i.Title))), i.Agent, inlineCode(i.Session))
 	if i.CWD != "" {
-		fmt.Fprintf(out, " in %s", inline(i.CWD))
+		fmt.Fprintf(out, " in %s", inlineCode(i.CWD))
 	}
 	fmt.Fprintln(out)
-	p := &marked{env: env, w: out, agent: i.Agent}
-	if err := s.Lines(id, func(l record.Line) bool { p.line(&l); return p.err == nil }); err != nil {
+	p := &markdownPage{env: env, w: out, agent: i.Agent}
+	if err := s.Lines(id, func(l record.Line) bool { p.putEntry(&l); return p.err == nil }); err != nil {
 		return err
 	}
 	return errors.Join(p.err, out.Flush())

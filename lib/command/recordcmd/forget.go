@@ -15,17 +15,17 @@ import (
 	"gt/lib/text/term"
 )
 
-type forgetful struct {
+type forgetCmd struct {
 	ID []string `arg:"" name:"id" help:"The records."`
 }
 
-func (c *forgetful) Run(env *cli.Env) error {
-	s, err := store(env)
+func (c *forgetCmd) Run(env *cli.Env) error {
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
 	for _, name := range c.ID {
-		id, err := find(env, s, name)
+		id, err := findRecord(env, s, name)
 		if err != nil {
 			return err
 		}
@@ -54,20 +54,20 @@ func (c *prune) Validate() error {
 }
 
 func (c *prune) Run(env *cli.Env) error {
-	s, err := store(env)
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
-	all, err := infos(env, s)
+	all, err := listInfos(env, s)
 	if err != nil {
 		return err
 	}
-	old := outdated(env, all, time.Duration(c.OlderThan), 0)
+	old := findOutdated(env, all, time.Duration(c.OlderThan), 0)
 	bytes := int64(0)
 	for _, i := range old {
 		bytes += i.Size
 		if c.DryRun {
-			if err := env.Printf("%s  %s  %s  %s\n", i.ID, i.Agent, term.FormatDay(lastOf(i), env.Now()), term.FormatSize(i.Size)); err != nil {
+			if err := env.Printf("%s  %s  %s  %s\n", i.ID, i.Agent, term.FormatDay(lastTime(i), env.Now()), term.FormatSize(i.Size)); err != nil {
 				return err
 			}
 			continue
@@ -84,27 +84,27 @@ func (c *prune) Run(env *cli.Env) error {
 	return env.Printf("%s, %s, %s\n", count.Plural(n, "record"), term.FormatSize(bytes), verb)
 }
 
-func lastOf(i record.Info) time.Time {
+func lastTime(i record.Info) time.Time {
 	if i.Started.After(i.Ended) {
 		return i.Started
 	}
 	return i.Ended
 }
 
-// outdated returns the records without an entry for longer than keep (0: any time), and the oldest
+// findOutdated returns the records without an entry for longer than keep (0: any time), and the oldest
 // others until the rest is at most most bytes (0: no limit). It excludes sessions that run.
-func outdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info) {
+func findOutdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info) {
 	state := place.StateOf(env.Getenv)
 	runs, errs := scan.Running(env.Getenv)
 	env.WarnError(errors.Join(errs...))
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b record.Info) int { return lastOf(a).Compare(lastOf(b)) })
+	slices.SortStableFunc(all, func(a, b record.Info) int { return lastTime(a).Compare(lastTime(b)) })
 	size := int64(0)
 	for _, i := range all {
 		size += i.Size
 	}
 	for _, i := range all {
-		last := lastOf(i)
+		last := lastTime(i)
 		_, active := runs[session.ID(i.Session)] // only some clients have a registry of running sessions
 		active = active || session.AtWork(state, session.ID(i.Session), env.Now())
 		age := env.Now().Sub(last)

@@ -21,9 +21,9 @@ import (
 	"gt/lib/sys/flock"
 )
 
-// hooked updates the record of one session as the person's settings want it. A hook starts
+// runHook updates the record of one session as the person's settings want it. A hook starts
 // it and does not wait, so it notes a failure for the person (package stop).
-func (c *syncing) hooked(env *cli.Env) error {
+func (c *syncCmd) runHook(env *cli.Env) error {
 	state := place.StateOf(env.Getenv)
 	var unread error
 	own := agent.LoadRecord(place.Config(env.Getenv), func(err error) {
@@ -32,7 +32,7 @@ func (c *syncing) hooked(env *cli.Env) error {
 	})
 	err := unread
 	if own.On {
-		err = c.keep(env, own)
+		err = c.keepRecord(env, own)
 	}
 	switch {
 	case errors.Is(err, flock.ErrBusy): // another process updates it
@@ -43,9 +43,9 @@ func (c *syncing) hooked(env *cli.Env) error {
 	return stop.Clear(state)
 }
 
-// keep updates the record of the hook's session until the client's file has settled. If the session
+// keepRecord updates the record of the hook's session until the client's file has settled. If the session
 // has ended, it also closes and seals the record. For an excluded folder it records nothing.
-func (c *syncing) keep(env *cli.Env, own agent.Record) error {
+func (c *syncCmd) keepRecord(env *cli.Env, own agent.Record) error {
 	r := readerOf(c.Agent)
 	if len(c.ID) != 1 {
 		return nil
@@ -69,7 +69,7 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 				return err
 			}
 			if own.Excludes(env.Getenv("HOME"), m.CWD) {
-				return s.RemoveTold(c.Agent, id)
+				return s.RemoveHookFile(c.Agent, id)
 			}
 			x, err := s.Index()
 			if err != nil {
@@ -83,24 +83,24 @@ func (c *syncing) keep(env *cli.Env, own agent.Record) error {
 		}
 		// A client may write after its hook: Claude Code delays the last words of a turn for a
 		// moment, and on a busy machine makes its file seconds later.
-		most := settledTurn
+		most := maxTurnLooks
 		if c.Why == hook.SessionEnded || files == "" {
-			most = settledEnd
+			most = maxEndLooks
 		}
 		if looks++; looks >= most || files != "" && files == last {
 			break
 		}
 		last = files
-		time.Sleep(settling)
+		time.Sleep(settleTime)
 	}
 	if c.Why != hook.SessionEnded {
 		return nil
 	}
 	ended, err := s.End(record.Key{Agent: c.Agent, Session: id}, c.Reason, env.Redact, env.Now())
 	if err == nil && ended != "" {
-		err = seal(env, s, ended)
+		err = logSeal(env, s, ended)
 	}
-	return errors.Join(err, housekeeping(env, s, own))
+	return errors.Join(err, packAndPrune(env, s, own))
 }
 
 // readerOf returns the reader for a client's conversations. For a client that keeps none, or
@@ -136,9 +136,9 @@ func readerOfFile(env *cli.Env, f conversation.File) conversation.Reader {
 // After a hook, a client's file is read once it has not changed for the time settling. The
 // number of checks is limited, because the next turn may have begun.
 const (
-	settling    = time.Second
-	settledTurn = 3
-	settledEnd  = 10
+	settleTime   = time.Second
+	maxTurnLooks = 3
+	maxEndLooks  = 10
 )
 
 // sessionFiles returns the files of a session's subagents, and then its own, which Join makes one.
@@ -171,19 +171,19 @@ func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []c
 
 const packAge = 30 * 24 * time.Hour // the age from which on a record is packed
 
-// housekeeping packs old records, and prunes those that the person's settings do not keep.
-func housekeeping(env *cli.Env, s record.Store, own agent.Record) error {
+// packAndPrune packs old records, and prunes those that the person's settings do not keep.
+func packAndPrune(env *cli.Env, s record.Store, own agent.Record) error {
 	if err := s.PackOld(env.Now().Add(-packAge)); err != nil {
 		return err
 	}
 	if own.Keep == 0 && own.MaxSize == 0 {
 		return nil
 	}
-	all, err := infos(env, s)
+	all, err := listInfos(env, s)
 	if err != nil {
 		return err
 	}
-	for _, i := range outdated(env, all, time.Duration(own.Keep), int64(own.MaxSize)) {
+	for _, i := range findOutdated(env, all, time.Duration(own.Keep), int64(own.MaxSize)) {
 		if _, err := s.Remove(i.ID, record.Pruned, env.Now()); err != nil {
 			return err
 		}
@@ -197,23 +197,23 @@ type fromHook struct {
 	Agent string `required:""`
 }
 
-// maxTold limits the input, in bytes. Clients send less.
-const maxTold = 256 << 20
+// maxHookInput limits the input, in bytes. Clients send less.
+const maxHookInput = 256 << 20
 
 func (c *fromHook) Run(env *cli.Env) error {
-	err := c.keep(env)
+	err := c.storeInput(env)
 	if err != nil {
 		err = errors.Join(err, stop.Note(place.StateOf(env.Getenv), env.Redact(err.Error()), env.Now()))
 	}
 	return err
 }
 
-func (c *fromHook) keep(env *cli.Env) error {
+func (c *fromHook) storeInput(env *cli.Env) error {
 	id, err := session.ParseID(c.ID)
 	if err != nil {
 		return err
 	}
-	data, err := io.ReadAll(io.LimitReader(env.Stdin, maxTold))
+	data, err := io.ReadAll(io.LimitReader(env.Stdin, maxHookInput))
 	if err != nil {
 		return err
 	}
@@ -225,6 +225,6 @@ func (c *fromHook) keep(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	l.Clean(env.Redact) // mutant skip: . TestScripts/record_told
+	l.Redact(env.Redact) // mutant skip: . TestScripts/record_told
 	return hookfile.Append(root, c.Agent, id, l)
 }

@@ -21,17 +21,17 @@ import (
 //go:embed page.css
 var css string
 
-// html prints records as one page. The page loads nothing, and its policy forbids it to.
+// writeHTML prints records as one page. The page loads nothing, and its policy forbids it to.
 // Calls and their results are folded.
-func html(env *cli.Env, s record.Store, ids []record.ID) error {
-	p := &paged{env: env, w: bufio.NewWriter(env.Stdout), escape: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")}
+func writeHTML(env *cli.Env, s record.Store, ids []record.ID) error {
+	p := &htmlPage{env: env, w: bufio.NewWriter(env.Stdout), escape: strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")}
 	sum := sha256.Sum256([]byte(css))
 	for n, id := range ids {
 		i, err := s.Info(id)
 		if err != nil {
 			return err
 		}
-		p.agent = p.text(i.Agent)
+		p.agent = p.escapeText(i.Agent)
 		if n == 0 {
 			p.putText(`<!DOCTYPE html>
 <html lang="en">
@@ -40,18 +40,18 @@ func html(env *cli.Env, s record.Store, ids []record.ID) error {
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-` + base64.StdEncoding.EncodeToString(sum[:]) + `'; base-uri 'none'; form-action 'none'">
 <meta name="referrer" content="no-referrer">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>` + p.line(i.Title) + `</title>
+<title>` + p.escapeLine(i.Title) + `</title>
 <style>` + css + `</style>
 </head>
 <body>
 `)
 		}
-		p.putText(`<section id="` + string(id) + `">` + "\n<h1>" + p.line(i.Title) + "</h1>\n<p class=\"about\">" + p.agent + " " + p.line(i.Session))
+		p.putText(`<section id="` + string(id) + `">` + "\n<h1>" + p.escapeLine(i.Title) + "</h1>\n<p class=\"about\">" + p.agent + " " + p.escapeLine(i.Session))
 		if i.CWD != "" {
-			p.putText(" in <code>" + p.line(i.CWD) + "</code>")
+			p.putText(" in <code>" + p.escapeLine(i.CWD) + "</code>")
 		}
 		p.putText(fmt.Sprintf(", %s, %s</p>\n", formatTime(i.Started), count.Plural(i.Messages, "message")))
-		if err := s.Lines(id, func(l record.Line) bool { p.entry(&l); return p.err == nil }); err != nil {
+		if err := s.Lines(id, func(l record.Line) bool { p.putEntry(&l); return p.err == nil }); err != nil {
 			return err
 		}
 		p.putText("</section>\n")
@@ -60,7 +60,7 @@ func html(env *cli.Env, s record.Store, ids []record.ID) error {
 	return errors.Join(p.err, p.w.Flush())
 }
 
-type paged struct {
+type htmlPage struct {
 	env    *cli.Env
 	w      *bufio.Writer
 	escape *strings.Replacer
@@ -68,18 +68,18 @@ type paged struct {
 	err    error
 }
 
-func (p *paged) putText(text string) {
+func (p *htmlPage) putText(text string) {
 	if p.err == nil {
 		_, p.err = p.w.WriteString(text)
 	}
 }
 
-// text returns a text escaped for a page, and line one without line breaks.
-func (p *paged) text(s string) string {
+// escapeText returns a text escaped for a page, and line one without line breaks.
+func (p *htmlPage) escapeText(s string) string {
 	return p.escape.Replace(strings.TrimSpace(term.CleanText(p.env.Redact(s))))
 }
 
-func (p *paged) line(s string) string { return p.text(term.OneLine(s)) }
+func (p *htmlPage) escapeLine(s string) string { return p.escapeText(term.OneLine(s)) }
 
 func formatTime(t time.Time) string {
 	if t.IsZero() {
@@ -88,41 +88,41 @@ func formatTime(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// entry writes a line of a record, with calls and results folded. It leaves out steps and remarks.
-func (p *paged) entry(l *record.Line) {
-	text := p.text(l.Text)
+// putEntry writes a line of a record, with calls and results folded. It leaves out steps and remarks.
+func (p *htmlPage) putEntry(l *record.Line) {
+	text := p.escapeText(l.Text)
 	if l.Hidden != "" {
-		defer p.putText(`<p class="about">Left out: ` + p.line(l.Hidden) + "</p>\n")
+		defer p.putText(`<p class="about">Left out: ` + p.escapeLine(l.Hidden) + "</p>\n")
 	}
-	said := func(class, who string) {
+	putArticle := func(class, who string) {
 		if text != "" {
 			p.putText(`<article class="` + class + `"><h2>` + who + ` <time>` + formatTime(l.Time) + "</time></h2>\n<pre>" + text + "</pre></article>\n")
 		}
 	}
-	folded := func(class, about string) {
+	putFolded := func(class, about string) {
 		p.putText(`<details class="` + class + `"><summary>` + about + "</summary><pre>" + text + "</pre></details>\n")
 	}
 	switch l.Kind {
 	case record.Kind(conversation.Prompt), record.Kind(conversation.Reply):
-		said("you", "You")
+		putArticle("you", "You")
 	case record.Kind(conversation.Message):
-		said("summary", "Message from "+p.text(l.Tool))
+		putArticle("summary", "Message from "+p.escapeText(l.Tool))
 	case record.Kind(conversation.Answer):
-		said("agent", p.agent)
+		putArticle("agent", p.agent)
 	case record.Kind(conversation.Summary):
-		said("summary", "Summary")
+		putArticle("summary", "Summary")
 	case record.Kind(conversation.Call):
 		const width = 120
 		about := cmp.Or(l.Target, l.Text)
-		text = cmp.Or(text, p.text(l.Target))
-		folded("call", "<b>"+p.line(l.Tool)+"</b> "+p.line(term.Cut(term.OneLine(term.CleanText(p.env.Redact(about))), width)))
+		text = cmp.Or(text, p.escapeText(l.Target))
+		putFolded("call", "<b>"+p.escapeLine(l.Tool)+"</b> "+p.escapeLine(term.Cut(term.OneLine(term.CleanText(p.env.Redact(about))), width)))
 	case record.Kind(conversation.Result):
 		state := "result"
 		if l.Failed || l.Rejected {
 			state = "failed"
 		}
-		folded("call "+state, state)
+		putFolded("call "+state, state)
 	case record.End:
-		p.putText(`<p class="about">The session ended ` + formatTime(l.Time) + p.line(reasonSuffix(l)) + "</p>\n")
+		p.putText(`<p class="about">The session ended ` + formatTime(l.Time) + p.escapeLine(reasonSuffix(l)) + "</p>\n")
 	}
 }

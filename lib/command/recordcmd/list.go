@@ -33,16 +33,16 @@ func (c *list) Validate() error {
 	return nil
 }
 
-const wide = 100 // the width, in columns, from which on a list has all columns
+const wideTable = 100 // the width, in columns, from which on a list has all columns
 
-const usual = 20
+const usualLimit = 20
 
 func (c *list) Run(env *cli.Env) error {
-	s, err := store(env)
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
-	all, err := infos(env, s)
+	all, err := listInfos(env, s)
 	if err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func (c *list) Run(env *cli.Env) error {
 		return agent.Builtin().UnknownError(c.Agent)
 	}
 	// A short id must be unique among all records, not only among those listed.
-	number, shorten := len(all), short(all)
+	number, shorten := len(all), shortenIDs(all)
 	all = slices.DeleteFunc(all, func(i record.Info) bool {
 		return c.Agent != "" && i.Agent != c.Agent || !c.All && (i.Parent != "" || i.Gone != "")
 	})
-	most := usual
+	most := usualLimit
 	switch {
 	case c.Limit != nil:
 		most = *c.Limit
@@ -82,7 +82,7 @@ func (c *list) Run(env *cli.Env) error {
 		return err
 	}
 	if more && c.Limit == nil {
-		env.Hint("the newest %d; --all lists all", usual)
+		env.Hint("the newest %d; --all lists all", usualLimit)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (c *list) Run(env *cli.Env) error {
 // listColumns returns the columns of a table for a width; 0 is no limit. A narrow table
 // leaves out STARTED and SIZE to make room for the topic.
 func listColumns(env *cli.Env, all []record.Info, shorten func(string) string, width int) []term.Column[record.Info] {
-	now, about, narrow := env.Now(), topics(env, all), width > 0 && width < wide
+	now, about, narrow := env.Now(), topicsOf(env, all), width > 0 && width < wideTable
 	return []term.Column[record.Info]{
 		{Heading: "SESSION", Cell: func(i record.Info) string { return shorten(i.Session) }},
 		{Heading: "AGENT", Cell: func(i record.Info) string { return term.Clean(i.Agent) }},
@@ -108,9 +108,9 @@ func listColumns(env *cli.Env, all []record.Info, shorten func(string) string, w
 	}
 }
 
-// topics returns a function that returns what a session was about. It uses the event logs
+// topicsOf returns a function that returns what a session was about. It uses the event logs
 // and the conversation, as gt-seance does.
-func topics(env *cli.Env, all []record.Info) func(record.Info) string {
+func topicsOf(env *cli.Env, all []record.Info) func(record.Info) string {
 	known := readLogged(env, all)
 	return func(i record.Info) string {
 		s := catalog.Session{Branch: i.Branch}
@@ -134,9 +134,9 @@ func readLogged(env *cli.Env, all []record.Info) catalog.Catalog {
 	return catalog.ReadTowns(append(towns, town.FindContaining(personal.State, maps.Keys(folders))...), nil, env.WarnError)
 }
 
-// short returns a function that shortens a client's session id to a prefix that is unique
+// shortenIDs returns a function that shortens a client's session id to a prefix that is unique
 // among all records, with at least eight characters.
-func short(all []record.Info) func(string) string {
+func shortenIDs(all []record.Info) func(string) string {
 	var ids []string
 	for _, i := range all {
 		ids = append(ids, i.Session)
@@ -155,8 +155,8 @@ func short(all []record.Info) func(string) string {
 	}
 }
 
-// infos returns what a list shows of all records, newest first. It warns of those that it cannot read.
-func infos(env *cli.Env, s record.Store) ([]record.Info, error) {
+// listInfos returns what a list shows of all records, newest first. It warns of those that it cannot read.
+func listInfos(env *cli.Env, s record.Store) ([]record.Info, error) {
 	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func completers() map[string]cli.Completer {
 		if err != nil {
 			return nil
 		}
-		all, err := infos(env, s)
+		all, err := listInfos(env, s)
 		if err != nil {
 			return nil
 		}

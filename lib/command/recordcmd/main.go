@@ -42,30 +42,30 @@ func Program() cli.Program {
 
 type grammar struct {
 	cli.Flags
-	Sync     syncing   `cmd:"" help:"Copy what agents keep into records, and bring records up to date."`
-	List     list      `cmd:"" default:"withargs" help:"List the records, the newest first (the default)."`
-	Show     show      `cmd:"" help:"Print the conversation in a record."`
-	Tail     tail      `cmd:"" help:"Print the end of a record."`
-	Continue goOn      `cmd:"" help:"Print what a session knew, for a session that continues its work."`
-	Context  contexts  `cmd:"" help:"List, print or clear the large results that were kept aside."`
-	Step     step      `cmd:"" help:"Note in this session's record that a step begins or is done."`
-	FromHook fromHook  `cmd:"" name:"told" hidden:"" help:"For gt's hooks: keep what one of them tells of a client that keeps no conversation."`
-	Convert  convert   `cmd:"" help:"Write a record as a conversation that another agent resumes, and print the command that does."`
-	Export   export    `cmd:"" help:"Print a record in another form."`
-	Verify   verify    `cmd:"" help:"Check that no line was changed after it was written."`
-	Forget   forgetful `cmd:"" help:"Remove a record, and never record that session again."`
-	Prune    prune     `cmd:"" help:"Remove records of sessions that ended long ago."`
+	Sync     syncCmd     `cmd:"" help:"Copy what agents keep into records, and bring records up to date."`
+	List     list        `cmd:"" default:"withargs" help:"List the records, the newest first (the default)."`
+	Show     show        `cmd:"" help:"Print the conversation in a record."`
+	Tail     tail        `cmd:"" help:"Print the end of a record."`
+	Continue continueCmd `cmd:"" help:"Print what a session knew, for a session that continues its work."`
+	Context  contexts    `cmd:"" help:"List, print or clear the large results that were kept aside."`
+	Step     step        `cmd:"" help:"Note in this session's record that a step begins or is done."`
+	FromHook fromHook    `cmd:"" name:"told" hidden:"" help:"For gt's hooks: keep what one of them tells of a client that keeps no conversation."`
+	Convert  convert     `cmd:"" help:"Write a record as a conversation that another agent resumes, and print the command that does."`
+	Export   export      `cmd:"" help:"Print a record in another form."`
+	Verify   verify      `cmd:"" help:"Check that no line was changed after it was written."`
+	Forget   forgetCmd   `cmd:"" help:"Remove a record, and never record that session again."`
+	Prune    prune       `cmd:"" help:"Remove records of sessions that ended long ago."`
 }
 
-func store(env *cli.Env) (record.Store, error) {
+func openStore(env *cli.Env) (record.Store, error) {
 	s, err := record.StoreOf(env.Getenv)
 	return s, cli.Fail(cli.Usage, err)
 }
 
 const maxCandidates = 10
 
-// find returns the record with an id, or with a client's session id. A unique prefix is enough.
-func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
+// findRecord returns the record with an id, or with a client's session id. A unique prefix is enough.
+func findRecord(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	name = term.TrimEllipsis(name)
 	if id, err := record.ParseID(name); err == nil {
 		if _, err := s.Head(id); err == nil {
@@ -85,9 +85,9 @@ func find(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	case err != nil:
 		return "", err
 	case len(found) == 0 && len(agents) > 0:
-		return "", cli.Fail(cli.AnswerNo, missing{"record of", name}, "gt-record sync "+term.Typed(name)+" makes one")
+		return "", cli.Fail(cli.AnswerNo, missingError{"record of", name}, "gt-record sync "+term.Typed(name)+" makes one")
 	case len(found) == 0:
-		return "", noneHere(env, missing{"record of", name}, "gt-record list shows the records; gt-record sync "+name+" makes one")
+		return "", noneHereError(env, missingError{"record of", name}, "gt-record list shows the records; gt-record sync "+name+" makes one")
 	case len(found) > 1:
 		err := cli.Failf(cli.AnswerNo, "'%s' means %d records", name, len(found))
 		for i, id := range found {
@@ -122,10 +122,10 @@ func sessionsOf(agents []instance.ListedAgent) (ids []string) {
 	return ids
 }
 
-// current finds a record to continue or pass on. It first updates the record from the client's
+// findUpdated finds a record to continue or pass on. It first updates the record from the client's
 // conversation, or creates it.
-func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
-	id, none := find(env, s, name)
+func findUpdated(env *cli.Env, s record.Store, name string) (record.ID, error) {
+	id, none := findRecord(env, s, name)
 	wanted := term.TrimEllipsis(name)
 	if none == nil {
 		h, err := s.Head(id)
@@ -134,7 +134,7 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 		}
 		wanted = string(h.Session)
 	}
-	found, err := (&syncing{ID: []string{wanted}}).chooseConversations(env, s, conversations(env))
+	found, err := (&syncCmd{ID: []string{wanted}}).chooseConversations(env, s, conversations(env))
 	switch {
 	case err != nil && none == nil:
 		return id, nil // its client has deleted it
@@ -147,7 +147,7 @@ func current(env *cli.Env, s record.Store, name string) (record.ID, error) {
 	if none == nil {
 		return id, nil
 	}
-	if id, err = find(env, s, idOf(found[0])); err == nil {
+	if id, err = findRecord(env, s, idOf(found[0])); err == nil {
 		env.Hint("the conversation is recorded now; gt-record forget %s removes the record", id)
 	}
 	return id, err

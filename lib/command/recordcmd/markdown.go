@@ -13,9 +13,9 @@ import (
 	"gt/lib/text/term"
 )
 
-// marked writes a conversation as Markdown. Messages are quotations; the input and output
+// markdownPage writes a conversation as Markdown. Messages are quotations; the input and output
 // of tools are fenced in quotations.
-type marked struct {
+type markdownPage struct {
 	env   *cli.Env
 	w     io.Writer
 	agent string
@@ -23,26 +23,26 @@ type marked struct {
 	err   error
 }
 
-func (p *marked) line(l *record.Line) {
+func (p *markdownPage) putEntry(l *record.Line) {
 	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
 	if l.Hidden != "" {
-		defer p.putText("(Left out: " + inline(l.Hidden) + ")\n")
+		defer p.putText("(Left out: " + inlineCode(l.Hidden) + ")\n")
 	}
 	switch conversation.Kind(l.Kind) {
 	case conversation.Prompt, conversation.Reply:
 		p.putMessage("You", l.Time, text)
 	case conversation.Message:
-		p.putMessage("Message from "+inline(l.Tool), l.Time, text)
+		p.putMessage("Message from "+inlineCode(l.Tool), l.Time, text)
 	case conversation.Answer:
 		p.putMessage(p.agent, l.Time, text)
 	case conversation.Summary:
 		p.putMessage("Summary", l.Time, text)
 	case conversation.Call:
-		p.head(p.agent, l.Time)
+		p.putSpeaker(p.agent, l.Time)
 		if text == "" {
 			text = term.CleanText(p.env.Redact(l.Target))
 		}
-		p.putText("**" + inline(p.env.Redact(l.Tool)) + "**\n\n" + fenceText(text))
+		p.putText("**" + inlineCode(p.env.Redact(l.Tool)) + "**\n\n" + fenceText(text))
 	case conversation.Result:
 		if text != "" || l.Hidden == "" {
 			p.putText(fenceText(text))
@@ -50,15 +50,15 @@ func (p *marked) line(l *record.Line) {
 	}
 }
 
-func (p *marked) putMessage(who string, at time.Time, text string) {
+func (p *markdownPage) putMessage(who string, at time.Time, text string) {
 	if text != "" {
-		p.head(who, at)
+		p.putSpeaker(who, at)
 		p.putText(quoteText(text) + "\n")
 	}
 }
 
-// head writes a heading when the speaker changes. It has the time of the first entry below it.
-func (p *marked) head(who string, at time.Time) {
+// putSpeaker writes a heading when the speaker changes. It has the time of the first entry below it.
+func (p *markdownPage) putSpeaker(who string, at time.Time) {
 	if who == p.who {
 		return
 	}
@@ -70,7 +70,7 @@ func (p *marked) head(who string, at time.Time) {
 	p.putText("## " + who + when + "\n")
 }
 
-func (p *marked) putText(text string) {
+func (p *markdownPage) putText(text string) {
 	if p.err == nil {
 		_, p.err = fmt.Fprint(p.w, "\n"+text)
 	}
@@ -84,7 +84,7 @@ func fenceText(text string) string {
 	return "> " + fence + "\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n> " + fence + "\n"
 }
 
-func inline(text string) string {
+func inlineCode(text string) string {
 	return "`" + strings.ReplaceAll(term.OneLine(term.Clean(text)), "`", "'") + "`"
 }
 

@@ -20,12 +20,12 @@ const sendWait = 30 * time.Second
 
 const maxReply = 64 << 10 // limits the answer that is read, in bytes
 
-// send posts traces to a collector, by https or, on this machine, by http. plain allows
+// sendTraces posts traces to a collector, by https or, on this machine, by http. plain allows
 // http to another machine.
 //
 // It writes the HTTP request itself: net/http would slow down each start of gt-record,
 // which hooks run.
-func send(env *cli.Env, address string, plain bool, body []byte) error {
+func sendTraces(env *cli.Env, address string, plain bool, body []byte) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return cli.Failf(cli.Usage, "cannot send to '%s': give an address such as https://collector.example.com/v1/traces", term.Clean(env.Redact(address)))
@@ -52,27 +52,27 @@ func send(env *cli.Env, address string, plain bool, body []byte) error {
 	if u.RawQuery != "" {
 		path += "?" + u.RawQuery
 	}
-	failed := func(err error) error { return cli.Fail(cli.IO, fmt.Errorf("cannot send to '%s': %w", shown, err)) }
-	c, err := dial(u, port)
+	sendError := func(err error) error { return cli.Fail(cli.IO, fmt.Errorf("cannot send to '%s': %w", shown, err)) }
+	c, err := dialCollector(u, port)
 	if err != nil {
-		return failed(err)
+		return sendError(err)
 	}
 	defer c.Close()
 	if err := c.SetDeadline(time.Now().Add(sendWait)); err != nil {
-		return failed(err)
+		return sendError(err)
 	}
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n%s\r\n", path, u.Host, len(body), headers)
 	if _, err := io.WriteString(c, head); err != nil {
-		return failed(err)
+		return sendError(err)
 	}
 	_, sent := c.Write(body) // a collector may answer and close before it has read all
 	reply, err := io.ReadAll(io.LimitReader(bufio.NewReader(c), maxReply))
 	if len(reply) == 0 {
-		return failed(cmp.Or(sent, errors.Join(errors.New("it gave no answer"), err)))
+		return sendError(cmp.Or(sent, errors.Join(errors.New("it gave no answer"), err)))
 	}
 	line, rest, _ := strings.Cut(string(reply), "\r\n")
 	if version, code, ok := strings.Cut(line, " "); !ok || !strings.HasPrefix(version, "HTTP/1.") || !strings.HasPrefix(code, "200") {
-		return failed(fmt.Errorf("it answered '%s'", term.OneLine(term.Clean(env.Redact(line)))))
+		return sendError(fmt.Errorf("it answered '%s'", term.OneLine(term.Clean(env.Redact(line)))))
 	}
 	if _, said, _ := strings.Cut(rest, "\r\n\r\n"); strings.Contains(said, "rejectedSpans") {
 		env.Warn("the collector did not accept all of it: %s", term.OneLine(term.Clean(said)))
@@ -81,8 +81,8 @@ func send(env *cli.Env, address string, plain bool, body []byte) error {
 	return nil
 }
 
-// dial connects to a collector. Its certificate must be valid for the system's roots.
-func dial(u *url.URL, port string) (net.Conn, error) {
+// dialCollector connects to a collector. Its certificate must be valid for the system's roots.
+func dialCollector(u *url.URL, port string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: sendWait}
 	at := net.JoinHostPort(u.Hostname(), port)
 	if u.Scheme == "http" {

@@ -28,7 +28,7 @@ type show struct {
 }
 
 func (c *show) Run(env *cli.Env) error {
-	s, err := readable(env, c.ID)
+	s, err := findReadable(env, c.ID)
 	if err != nil {
 		return err
 	}
@@ -38,8 +38,8 @@ func (c *show) Run(env *cli.Env) error {
 	}
 	out := bufio.NewWriter(env.Stdout)
 	if c.JSON {
-		p := &page{Page: transcript.Page{W: out}, raw: s.line}
-		if _, err := s.ForEachLine(id, 0, p.put); err != nil {
+		p := &recordPage{Page: transcript.Page{W: out}, raw: s.printLine}
+		if _, err := s.ForEachLine(id, 0, p.putLine); err != nil {
 			return err
 		}
 		return errors.Join(p.Err, out.Flush())
@@ -51,7 +51,7 @@ func (c *show) Run(env *cli.Env) error {
 	// The event logs here know nothing of a record that was copied from another host.
 	topic := i.Title
 	if s.host == "" {
-		topic = topics(env, []record.Info{i})(i)
+		topic = topicsOf(env, []record.Info{i})(i)
 	}
 	clean := func(text string) string { return term.Clean(env.Redact(text)) }
 	style := term.StyleFor(env.Stdout, env.Getenv)
@@ -70,8 +70,8 @@ func (c *show) Run(env *cli.Env) error {
 		}
 	}
 	fmt.Fprintln(out)
-	p := &page{Page: transcript.Page{W: out, Style: style, Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: i.Agent, tools: c.Tools}
-	if err := s.Lines(id, func(l record.Line) bool { p.line(&l); return p.Err == nil }); err != nil {
+	p := &recordPage{Page: transcript.Page{W: out, Style: style, Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: i.Agent, tools: c.Tools}
+	if err := s.Lines(id, func(l record.Line) bool { p.putEntry(&l); return p.Err == nil }); err != nil {
 		return err
 	}
 	return errors.Join(p.Err, out.Flush())
@@ -88,7 +88,7 @@ type tail struct {
 func (c *tail) Validate() error { return cli.CheckAtLeast("-n", c.Lines, 0) }
 
 func (c *tail) Run(env *cli.Env) error {
-	s, err := readable(env, c.ID)
+	s, err := findReadable(env, c.ID)
 	if err != nil {
 		return err
 	}
@@ -101,16 +101,16 @@ func (c *tail) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	p := &page{Page: transcript.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: h.Agent, tools: c.Tools}
+	p := &recordPage{Page: transcript.Page{W: env.Stdout, Style: term.StyleFor(env.Stdout, env.Getenv), Now: env.Now, Width: term.Width(env.Stdout, env.Getenv)}, env: env, agent: h.Agent, tools: c.Tools}
 	if c.JSON {
-		p.raw = s.line
+		p.raw = s.printLine
 	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(stop)
 	const glance = 250 * time.Millisecond
 	for {
-		if from, err = s.ForEachLine(id, from, p.put); err != nil || p.Err != nil || !c.Follow {
+		if from, err = s.ForEachLine(id, from, p.putLine); err != nil || p.Err != nil || !c.Follow {
 			return errors.Join(err, p.Err)
 		}
 		select {
@@ -156,21 +156,21 @@ func (c *tail) findStart(s record.Store, id record.ID) (int64, error) {
 }
 
 func isShown(line []byte, tools bool) bool {
-	p := &page{Page: transcript.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
-	p.put(line, 0)
+	p := &recordPage{Page: transcript.Page{W: io.Discard}, env: &cli.Env{}, tools: tools}
+	p.putLine(line, 0)
 	return p.Speaker != ""
 }
 
 func openRecord(env *cli.Env, name string) (record.Store, record.ID, error) {
-	s, err := store(env)
+	s, err := openStore(env)
 	if err != nil {
 		return s, "", err
 	}
-	id, err := find(env, s, name)
+	id, err := findRecord(env, s, name)
 	return s, id, err
 }
 
-type page struct {
+type recordPage struct {
 	transcript.Page
 	env   *cli.Env
 	agent string
@@ -178,18 +178,18 @@ type page struct {
 	raw   func(out io.Writer, line []byte) error // nil: a page
 }
 
-// put prints a line of a record, and reports whether more can be printed.
-func (p *page) put(line []byte, _ int64) bool {
+// putLine prints a line of a record, and reports whether more can be printed.
+func (p *recordPage) putLine(line []byte, _ int64) bool {
 	if p.raw != nil {
 		p.Err = p.raw(p.W, line)
 	} else if l, err := record.Parse(line); err == nil {
-		p.line(&l)
+		p.putEntry(&l)
 	}
 	return p.Err == nil
 }
 
-// line prints a line of a record. Without tools, calls are one line each and results are left out.
-func (p *page) line(l *record.Line) {
+// putEntry prints a line of a record. Without tools, calls are one line each and results are left out.
+func (p *recordPage) putEntry(l *record.Line) {
 	text := strings.TrimSpace(term.CleanText(p.env.Redact(l.Text)))
 	switch l.Kind {
 	case record.Kind(conversation.Prompt):
@@ -245,7 +245,7 @@ func reasonSuffix(end *record.Line) string {
 }
 
 // putMessage prints a message, or only its heading if the record has no text of it.
-func (p *page) putMessage(who string, color func(string) string, l *record.Line, text string) {
+func (p *recordPage) putMessage(who string, color func(string) string, l *record.Line, text string) {
 	switch {
 	case text != "":
 		p.Say(who, color, l.Time, text)

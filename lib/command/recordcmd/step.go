@@ -22,15 +22,15 @@ type stepFlags struct {
 
 type stepStart struct{ stepFlags }
 
-func (c *stepStart) Run(env *cli.Env) error { return note(env, c.ID, record.StepBegun, c.Name) }
+func (c *stepStart) Run(env *cli.Env) error { return noteStep(env, c.ID, record.StepBegun, c.Name) }
 
 type stepDone struct{ stepFlags }
 
-func (c *stepDone) Run(env *cli.Env) error { return note(env, c.ID, record.StepDone, c.Name) }
+func (c *stepDone) Run(env *cli.Env) error { return noteStep(env, c.ID, record.StepDone, c.Name) }
 
-// note adds a line about a step to the record. It creates a missing record.
-func note(env *cli.Env, name string, kind record.Kind, of string) error {
-	s, err := store(env)
+// noteStep adds a line about a step to the record. It creates a missing record.
+func noteStep(env *cli.Env, name string, kind record.Kind, of string) error {
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 		}
 		name = string(call.ID)
 		if found, err := findMatching(s, name); err == nil && len(found) == 0 {
-			all, err := (&syncing{ID: []string{name}}).chooseConversations(env, s, conversations(env))
+			all, err := (&syncCmd{ID: []string{name}}).chooseConversations(env, s, conversations(env))
 			if err != nil {
 				return err
 			}
@@ -50,11 +50,11 @@ func note(env *cli.Env, name string, kind record.Kind, of string) error {
 			}
 		}
 	}
-	id, err := find(env, s, name)
+	id, err := findRecord(env, s, name)
 	if err != nil {
 		return err
 	}
-	return s.Note(id, kind, env.Redact(of), env.Now())
+	return s.AppendStep(id, kind, env.Redact(of), env.Now())
 }
 
 // showSteps prints the steps that were noted in a record, with the time that each took.

@@ -24,7 +24,7 @@ import (
 	"gt/lib/text/term"
 )
 
-type syncing struct {
+type syncCmd struct {
 	ID  []string `arg:"" optional:"" name:"id" help:"The sessions: the agents' ids of them, the ids of their records, or the beginnings of either."`
 	All bool     `help:"All conversations that agents keep on this machine."`
 
@@ -34,18 +34,18 @@ type syncing struct {
 	Reason string `placeholder:"TEXT" help:"With --hook: why the session ended."`
 }
 
-func (c *syncing) Validate() error {
+func (c *syncCmd) Validate() error {
 	if c.All == (len(c.ID) > 0) {
 		return errors.New("give the ids of sessions, or --all")
 	}
 	return nil
 }
 
-func (c *syncing) Run(env *cli.Env) error {
+func (c *syncCmd) Run(env *cli.Env) error {
 	if c.Hook {
-		return c.hooked(env)
+		return c.runHook(env)
 	}
-	s, err := store(env)
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	env.WarnError(errors.Join(errs...))
 	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
 	scan.Locate(town.Personal(env.Getenv).State, found)
-	told := allTold(env)
+	told := hookConversations(env)
 	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { // it has more of these
 		return slices.ContainsFunc(told, func(t conversation.Conversation) bool {
 			return t.File.Client == c.File.Client && t.Metadata.ID == c.Metadata.ID && c.Metadata.Parent == ""
@@ -83,8 +83,8 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	return keepLatest(append(found, told...))
 }
 
-// allTold returns the conversations that hooks stored, of clients that keep none or less of them.
-func allTold(env *cli.Env) (found []conversation.Conversation) {
+// hookConversations returns the conversations that hooks stored, of clients that keep none or less of them.
+func hookConversations(env *cli.Env) (found []conversation.Conversation) {
 	root, err := hookfile.Root(env.Getenv)
 	if err != nil {
 		return nil
@@ -125,7 +125,7 @@ func keepLatest(found []conversation.Conversation) []conversation.Conversation {
 
 // chooseConversations returns for each of c.ID the one conversation that it means: by the id of the
 // session or record, the beginning of the session's, or the name of an agent. Two are an error.
-func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
+func (c *syncCmd) chooseConversations(env *cli.Env, s record.Store, all []conversation.Conversation) (chosen []conversation.Conversation, err error) {
 	for _, name := range c.ID {
 		wanted := name
 		if id, err := record.ParseID(name); err == nil {
@@ -169,7 +169,7 @@ func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conver
 			if len(agents) > 0 {
 				return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", agents[0].Name), "gt-session show "+agents[0].Name+" shows what is known of it")
 			}
-			return nil, noneHere(env, missing{"conversation", name}, "gt-seance list --limit 0 lists all")
+			return nil, noneHereError(env, missingError{"conversation", name}, "gt-seance list --limit 0 lists all")
 		case len(found) > 1:
 			err := cli.Failf(cli.AnswerNo, "'%s' means %d conversations", name, len(found))
 			for _, c := range found[:min(len(found), maxCandidates)] {
@@ -185,7 +185,7 @@ func (c *syncing) chooseConversations(env *cli.Env, s record.Store, all []conver
 func idOf(c conversation.Conversation) string { return string(record.KeyOf(c).Session) }
 
 // syncAll records conversations in parallel. It warns of each that fails, and stops at a signal.
-func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum synced, err error) {
+func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum syncTotals, err error) {
 	x, err := s.Index()
 	if err != nil {
 		return sum, err
@@ -243,4 +243,4 @@ func syncAll(env *cli.Env, s record.Store, all []conversation.Conversation) (sum
 	return sum, nil
 }
 
-type synced struct{ read, lines, new, failed int }
+type syncTotals struct{ read, lines, new, failed int }

@@ -27,7 +27,7 @@ func (c *verify) Validate() error {
 }
 
 func (c *verify) Run(env *cli.Env) error {
-	s, err := store(env)
+	s, err := openStore(env)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *verify) Run(env *cli.Env) error {
 		}
 	}
 	for _, name := range c.ID {
-		id, err := find(env, s, name)
+		id, err := findRecord(env, s, name)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (c *verify) Run(env *cli.Env) error {
 		err   error
 	}
 	all := make([]answer, len(ids))
-	ends, err := seals(env)
+	ends, err := readSeals(env)
 	if err != nil {
 		return err
 	}
@@ -90,16 +90,16 @@ func (c *verify) Run(env *cli.Env) error {
 	return err
 }
 
-// sealed is the payload of the event with the last digest of a record. It is logged when
+// sealPayload is the payload of the event with the last digest of a record. It is logged when
 // the session ends.
-type sealed struct {
+type sealPayload struct {
 	Session string `json:"session_id"`
 	Agent   string `json:"agent"`
 	record.Seal
 }
 
-// seal logs the last digest of a record, so that lines missing from its end are noticed.
-func seal(env *cli.Env, s record.Store, id record.ID) error {
+// logSeal logs the last digest of a record, so that lines missing from its end are noticed.
+func logSeal(env *cli.Env, s record.Store, id record.ID) error {
 	at, err := s.Seal(id)
 	if err != nil || at.ID == "" {
 		return err
@@ -109,14 +109,14 @@ func seal(env *cli.Env, s record.Store, id record.ID) error {
 		return err
 	}
 	own := town.Personal(env.Getenv) // agents in a town cannot write this log
-	return eventlog.Log(own.Events()).AppendOr(eventlog.Log(own.Spare()), env.WarnError, env.Now(), eventlog.RecordHead, Program().Name, sealed{string(h.Session), h.Agent, at})
+	return eventlog.Log(own.Events()).AppendOr(eventlog.Log(own.SpareEvents()), env.WarnError, env.Now(), eventlog.RecordHead, Program().Name, sealPayload{string(h.Session), h.Agent, at})
 }
 
-// seals returns the last seal of each record. It reads the person's event logs, oldest first.
-func seals(env *cli.Env) (map[record.ID]*record.Seal, error) {
+// readSeals returns the last seal of each record. It reads the person's event logs, oldest first.
+func readSeals(env *cli.Env) (map[record.ID]*record.Seal, error) {
 	all := map[record.ID]*record.Seal{}
 	own := town.Personal(env.Getenv)
-	for _, path := range append(eventlog.Log(own.Events()).Segments(), own.Events(), own.Spare()) {
+	for _, path := range append(eventlog.Log(own.Events()).Segments(), own.Events(), own.SpareEvents()) {
 		f, err := atomicfile.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -128,7 +128,7 @@ func seals(env *cli.Env) (map[record.ID]*record.Seal, error) {
 				return true
 			}
 			var e eventlog.Event
-			var at sealed
+			var at sealPayload
 			if json.Unmarshal(line, &e) == nil && e.Type == eventlog.RecordHead && json.Unmarshal(e.Payload, &at) == nil {
 				all[at.ID] = &at.Seal
 			}

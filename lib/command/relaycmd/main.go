@@ -76,44 +76,44 @@ type grammar struct {
 	Service service `cmd:"" help:"Install gt-relay run as a service of yours."`
 }
 
-var errNone = cli.Fail(cli.AnswerNo, errors.New("this host belongs to no fleet"), "gt-relay join ssh://HOST joins it to another machine with gt")
+var errNoFleet = cli.Fail(cli.AnswerNo, errors.New("this host belongs to no fleet"), "gt-relay join ssh://HOST joins it to another machine with gt")
 
-type fleet struct {
+type fleetFiles struct {
 	env    *cli.Env
 	state  place.State
 	hosts  peer.Hosts
 	outbox peer.Outbox
 }
 
-func files(env *cli.Env) (fleet, error) {
+func openFleet(env *cli.Env) (fleetFiles, error) {
 	state := place.StateOf(env.Getenv)
 	if err := state.Check(); err != nil {
-		return fleet{}, err
+		return fleetFiles{}, err
 	}
-	return fleet{env, state, peer.NewHosts(state), peer.OutboxOf(state)}, nil
+	return fleetFiles{env, state, peer.NewHosts(state), peer.OutboxOf(state)}, nil
 }
 
 // openJoined returns the files of a host that belongs to a fleet, and the host itself.
-func openJoined(env *cli.Env) (fleet, peer.Host, error) {
-	f, err := files(env)
+func openJoined(env *cli.Env) (fleetFiles, peer.Host, error) {
+	f, err := openFleet(env)
 	if err != nil {
 		return f, peer.Host{}, err
 	}
 	own, err := f.hosts.LocalHost()
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, own, errNone
+		return f, own, errNoFleet
 	}
 	return f, own, err
 }
 
 // withHub returns the files of a host that has a hub: it has not left its fleet.
-func withHub(env *cli.Env) (fleet, error) {
+func withHub(env *cli.Env) (fleetFiles, error) {
 	f, _, err := openJoined(env)
 	if err != nil {
 		return f, err
 	}
 	if _, err = dial.Load(f.state); errors.Is(err, fs.ErrNotExist) {
-		return f, errNone
+		return f, errNoFleet
 	}
 	return f, err
 }
@@ -135,7 +135,7 @@ type join struct {
 
 // Run joins a hub. It stores the hub only after a connection to it has worked.
 func (c *join) Run(env *cli.Env) error {
-	f, err := files(env)
+	f, err := openFleet(env)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (c *join) Run(env *cli.Env) error {
 	if used != nil && err != nil {
 		return fmt.Errorf("cannot join: %w", used)
 	} else if err != nil {
-		return cli.WithHint(fmt.Errorf("cannot connect: %w", err), "%s", hintFor(at))
+		return cli.WithHint(fmt.Errorf("cannot connect: %w", err), "%s", connectHint(at))
 	}
 	nc.Close()
 	if err := at.Store(f.state); err != nil {
@@ -225,7 +225,7 @@ func terminal(env *cli.Env) io.Writer {
 	return nil
 }
 
-func hintFor(at dial.Hub) string {
+func connectHint(at dial.Hub) string {
 	if strings.HasPrefix(at.URL, "ssh:") {
 		return "it takes 'ssh HOST' without a question, and gt-hub on that host's PATH or in ~/.local/bin"
 	}
@@ -265,14 +265,14 @@ func (run) Run(env *cli.Env) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
-	return f.relay(ctx, f.env.WarnError)
+	return f.runRelay(ctx, f.env.WarnError)
 }
 
-// relay relays until ctx ends or this host leaves its fleet, which is no error.
-func (f fleet) relay(ctx context.Context, warn func(error)) error {
+// runRelay relays until ctx ends or this host leaves its fleet, which is no error.
+func (f fleetFiles) runRelay(ctx context.Context, warn func(error)) error {
 	r, lock, err := relay.New(local.Options(ctx, f.env, f.state, warn))
 	if errors.Is(err, relay.ErrRunning) {
-		return f.busy("gt-relay shows what it does")
+		return f.busyError("gt-relay shows what it does")
 	} else if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 	var last error
 	done := make(chan error, 1)
 	relays := func() { // if no relay runs, this process is one
-		cli.Go(func() { done <- f.relay(ctx, func(err error) { last = cmp.Or(err, last) }) })
+		cli.Go(func() { done <- f.runRelay(ctx, func(err error) { last = cmp.Or(err, last) }) })
 	}
 	relays()
 	var again <-chan time.Time
@@ -332,7 +332,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 			return cli.Fail(cli.Busy, errors.New(why))
 		case <-time.After(50 * time.Millisecond):
 		}
-		if s, err := relay.ReadStatus(f.state); err == nil && s.CurrentAt.After(began.Add(settle)) {
+		if s, err := relay.ReadStatus(f.state); err == nil && s.CurrentAt.After(began.Add(settleTime)) {
 			// If again is set, the relay of this process has ended already.
 			if cancel(); again == nil {
 				<-done
@@ -345,9 +345,9 @@ func (c *syncNow) Run(env *cli.Env) error {
 	}
 }
 
-// settle is how long a sync waits for answers once there is nothing more to send: receipts,
+// settleTime is how long a sync waits for answers once there is nothing more to send: receipts,
 // and the beats of others that say how far their logs have grown.
-const settle = 1500 * time.Millisecond
+const settleTime = 1500 * time.Millisecond
 
 type status struct {
 	JSON bool `name:"json" help:"One JSON object a host, this one first."`
@@ -416,14 +416,14 @@ func (c *status) Run(env *cli.Env) error {
 	if c.JSON {
 		return cli.JSONLines(env, lines)
 	}
-	if err := f.print(at, s, lines, now); err != nil {
+	if err := f.printHosts(at, s, lines, now); err != nil {
 		return err
 	}
-	return f.printAny(letters, now)
+	return f.printAnyWork(letters, now)
 }
 
-// printAny says what the work waits for that any host may do.
-func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
+// printAnyWork says what the work waits for that any host may do.
+func (f fleetFiles) printAnyWork(letters []peer.Letter, now time.Time) error {
 	works := map[string]int{}
 	for _, l := range letters {
 		if l.Host != peer.AnyHost {
@@ -445,7 +445,7 @@ func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
 		}
 	}
 	for _, template := range slices.Sorted(maps.Keys(works)) {
-		here, err := config.Stores(place.ScopeIn(f.state, f.env.Getenv), template)
+		here, err := config.StoresWith(place.ScopeIn(f.state, f.env.Getenv), template)
 		why := ""
 		if err == nil {
 			why, err = post.WaitsFor(f.state, here, template, now)
@@ -456,8 +456,8 @@ func (f fleet) printAny(letters []peer.Letter, now time.Time) error {
 	return nil
 }
 
-// print shows the hosts to a person. The first of lines is this host.
-func (f fleet) print(at dial.Hub, s relay.Status, lines []hostStatus, now time.Time) error {
+// printHosts shows the hosts to a person. The first of lines is this host.
+func (f fleetFiles) printHosts(at dial.Hub, s relay.Status, lines []hostStatus, now time.Time) error {
 	env := f.env
 	// A relay that was killed left its status; the lock shows whether one runs.
 	running := (s.Copying || now.Sub(s.CurrentAt) < 2*time.Minute) && f.isRunning()

@@ -22,7 +22,7 @@ import (
 )
 
 // isRunning reports whether a relay holds its lock. A lock that cannot be tried counts as held.
-func (f fleet) isRunning() bool {
+func (f fleetFiles) isRunning() bool {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
 	if err != nil {
 		return true
@@ -81,7 +81,7 @@ func (c *allow) Run(env *cli.Env) error {
 }
 
 // openWithHost returns the files of a host that belongs to a fleet, and another host that it knows.
-func openWithHost(env *cli.Env, name string) (fleet, peer.Host, error) {
+func openWithHost(env *cli.Env, name string) (fleetFiles, peer.Host, error) {
 	f, _, err := openJoined(env)
 	if err != nil {
 		return f, peer.Host{}, err
@@ -110,17 +110,17 @@ func (c *block) Run(env *cli.Env) error {
 	return nil
 }
 
-// lockStopped takes the relay's lock: names and hosts change while no relay runs.
-func (f fleet) lockStopped() (*flock.Lock, error) {
+// lockWhileStopped takes the relay's lock: names and hosts change while no relay runs.
+func (f fleetFiles) lockWhileStopped() (*flock.Lock, error) {
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), 0)
 	if err != nil {
-		return nil, f.busy("stop it first: ctrl-C where it runs; the service: " + stopService())
+		return nil, f.busyError("stop it first: ctrl-C where it runs; the service: " + stopService())
 	}
 	return lock, nil
 }
 
-// busy returns the error for a relay that runs already: a person's, or the one in gt-hub.
-func (f fleet) busy(hint string) error {
+// busyError returns the error for a relay that runs already: a person's, or the one in gt-hub.
+func (f fleetFiles) busyError(hint string) error {
 	s, err := relay.ReadStatus(f.state)
 	pid, perr := atomicfile.Read(f.state.Path("relay", "hub", "pid"), 64)
 	if err == nil && perr == nil && strings.TrimSpace(string(pid)) == fmt.Sprint(s.PID) {
@@ -142,7 +142,7 @@ func (c *rename) Run(env *cli.Env) error {
 	if err := peer.CheckName(c.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	lock, err := f.lockStopped()
+	lock, err := f.lockWhileStopped()
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c *forget) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	lock, err := f.lockStopped()
+	lock, err := f.lockWhileStopped()
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (c *leave) Run(env *cli.Env) error {
 	}
 	lock, err := flock.Acquire(f.state.Path("relay", "lock"), leaveWait) // a relay ends without a hub
 	if err != nil {
-		return f.busy("it should have ended by itself; end it, and try again")
+		return f.busyError("it should have ended by itself; end it, and try again")
 	}
 	defer lock.Unlock()
 	unsent, err := f.refuseUnsent(own.Name+" has left its fleet", func(peer.Letter) bool { return true })
@@ -233,13 +233,13 @@ func (c *leave) Run(env *cli.Env) error {
 }
 
 // refuseUnsent sets letters aside that wait and will not be sent, and returns how many.
-func (f fleet) refuseUnsent(reason string, is func(peer.Letter) bool) (n int, err error) {
+func (f fleetFiles) refuseUnsent(reason string, matches func(peer.Letter) bool) (n int, err error) {
 	all, err := f.outbox.ReadLetters()
 	if err != nil {
 		return 0, err
 	}
 	for _, l := range all {
-		if !is(l) {
+		if !matches(l) {
 			continue
 		}
 		f.env.WarnError(errors.Join(f.outbox.RemoveTries(l.ID), local.TakeBack(f.env, f.state, l)))
@@ -251,7 +251,7 @@ func (f fleet) refuseUnsent(reason string, is func(peer.Letter) bool) (n int, er
 	return n, nil
 }
 
-func (f fleet) hintUnsent(n int) {
+func (f fleetFiles) hintUnsent(n int) {
 	if n > 0 {
 		f.env.Hint("%d were not sent: gt-mail outbox lists them", n)
 	}

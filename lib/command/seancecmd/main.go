@@ -38,7 +38,7 @@ const exitCodes = `
 `
 
 func Program() cli.Program {
-	return cli.Program{Name: "gt-seance", Summary: programHelp, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, Complete: completers(), Idle: town.Unused}
+	return cli.Program{Name: "gt-seance", Summary: programHelp, Exits: exitCodes, Prepare: startenv.Restore, Grammar: &grammar{}, Complete: completers(), UnusedGroups: town.UnusedHelp}
 }
 
 type grammar struct {

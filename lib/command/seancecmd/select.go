@@ -188,7 +188,7 @@ func readCatalog(env *cli.Env, only bool, logs []string) (catalog.Catalog, error
 	if err := personal.State.CheckOwner(); err != nil {
 		return catalog.Catalog{}, err
 	}
-	env.WarnError(local.Unread)
+	env.WarnError(local.TrustErr)
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
 	found, errs := scan.FindConversations(env.Getenv, redact.NewCutRedactor(env.Environ), personal.Transcripts(), reading.Show)
 	reading.Finish()

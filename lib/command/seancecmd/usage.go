@@ -291,7 +291,7 @@ func (p places) project(s *catalog.Session, dir string) string {
 	}
 	known, has := p.projects[dir]
 	if !has {
-		known, _ = git.Common(dir) // the folder itself if it cannot be read
+		known, _ = git.CommonDir(dir) // the folder itself if it cannot be read
 		if known == dir && !pathExists(dir) {
 			known = ""
 		}

@@ -153,7 +153,7 @@ func (e *examination) examine(members []fleet.Member) {
 		var lost *fleet.UnreachableError
 		var away *fleet.HiddenError
 		switch {
-		case agents.Remote(m.Instance):
+		case agents.IsRemote(m.Instance):
 		case m.Managed != nil:
 			e.examineManaged(m)
 		case errors.As(m.Unanswered, &lost) && lost.Socket == "":
@@ -479,7 +479,7 @@ func (e *examination) examineVersions(at []roster.Listed) {
 		for _, m := range s.Agents {
 			c := s.Table().FindClient(m.Agent)
 			same := func(o agent.Client) bool { return o.Name == c.Name && o.Command[0] == c.Command[0] }
-			if len(c.Hooks.ProvedVersions) > 0 && !agents.Remote(m.Instance) && !slices.ContainsFunc(all, same) {
+			if len(c.Hooks.ProvedVersions) > 0 && !agents.IsRemote(m.Instance) && !slices.ContainsFunc(all, same) {
 				all = append(all, c)
 			}
 		}

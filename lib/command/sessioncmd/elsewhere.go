@@ -194,14 +194,14 @@ type runtimeAgent struct {
 // findRuntimeAgent returns the named session if its agent runs outside tmux, and nil otherwise.
 func findRuntimeAgent(at scope, name string, find func(scope, string) (*instance.Instance, error)) (*runtimeAgent, error) {
 	in, err := find(at, name)
-	if err != nil || !agents.Remote(in) {
+	if err != nil || !agents.IsRemote(in) {
 		return nil, err
 	}
 	all, err := agents.NewAgents(at.Env, at.Town, at.Profile)
 	if err != nil {
 		return nil, err
 	}
-	r, ref, err := all.Remote(in)
+	r, ref, err := all.RemoteRuntime(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
 	}

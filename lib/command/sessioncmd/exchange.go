@@ -157,7 +157,7 @@ func (c *imports) Run(env *cli.Env, at scope) error {
 	switch {
 	case err != nil && len(added) > 0:
 		return cli.WithHint(err, "the same command continues where this one stopped")
-	case err != nil && !atomicfile.Unread(err):
+	case err != nil && !atomicfile.IsSystemError(err):
 		return c.explainRefusal(err)
 	case err != nil:
 		return err

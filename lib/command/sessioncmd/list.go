@@ -656,7 +656,7 @@ func findMember(at scope, name string) (fleet.Member, error) {
 		return fleet.Member{}, err
 	}
 	m := []fleet.Member{at.Member(in)}
-	if agents.Remote(in) {
+	if agents.IsRemote(in) {
 		at.AskRuntimes(m)
 	}
 	return m[0], nil
@@ -726,11 +726,11 @@ func (c *attach) Run(env *cli.Env, at scope) error {
 		if err := server.SwitchClient(m.Pane); err != nil {
 			return err
 		}
-		_ = server.Say("#{prefix} L goes back") // tmux before 3.2 has no display-message -d
+		_ = server.ShowMessage("#{prefix} L goes back") // tmux before 3.2 has no display-message -d
 	case !term.IsTerminal(env.Stdin):
 		return cli.Fail(cli.Usage, fmt.Errorf("attaching needs a terminal"), peek)
 	default:
-		if terminal = tmux.Terminal(kind); terminal == "" {
+		if terminal = tmux.UsableTerminal(kind); terminal == "" {
 			err := cli.Fail(cli.AnswerNo, fmt.Errorf("tmux cannot show %s in the terminal TERM=%s", m.Name, kind), peek)
 			if kind != "" && kind != "dumb" {
 				err = cli.WithHint(err, "in most terminals, TERM=xterm-256color gt-session attach %s works", m.Name)

@@ -47,7 +47,7 @@ const exitCodes = `
 `
 
 func Program() cli.Program {
-	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Prepare: prepare, Grammar: &grammar{}, FastPath: respawn.ParseExec, Complete: completers(), Idle: town.Unused}
+	return cli.Program{Name: "gt-session", Summary: summary, Exits: exitCodes, Prepare: prepare, Grammar: &grammar{}, FastPath: respawn.ParseExec, Complete: completers(), UnusedGroups: town.UnusedHelp}
 }
 
 func prepare(env *cli.Env) {

@@ -73,7 +73,7 @@ func (n notifyWaiting) Run(env *cli.Env) error {
 	}
 	if err = errors.Join(problems...); err != nil {
 		t := h.Town
-		_ = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), func(error) {}, env.Now(), eventlog.HookError, h.Identity.Address(), map[string]any{
+		_ = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.SpareEvents()), func(error) {}, env.Now(), eventlog.HookError, h.Identity.Address(), map[string]any{
 			"session_id": id, "program": env.Name, "event": "notify", "error": term.Clean(env.Redact(err.Error())),
 		})
 	}

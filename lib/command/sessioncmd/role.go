@@ -316,7 +316,7 @@ func (c *newOne) allocatePolecat(at scope, rigName string) (release func(), err 
 	if err != nil {
 		return nil, err
 	}
-	if status, err := rig.Parked(t, rigName); err != nil {
+	if status, err := rig.ParkedStatus(t, rigName); err != nil {
 		return nil, err
 	} else if status != "" {
 		return nil, cli.Failf(cli.AnswerNo, "the rig %s is %s", rigName, status)
@@ -377,7 +377,7 @@ func (c *newOne) retireIdle(at scope, in *instance.Instance) (bool, error) {
 		return false, nil
 	}
 	if held.Worktree == nil {
-		if is, err := atomicfile.Present(held.Path); err != nil || is {
+		if is, err := atomicfile.IsPresent(held.Path); err != nil || is {
 			return false, err
 		}
 	}
@@ -423,7 +423,7 @@ func freeName(t town.Town, rigName string, members []fleet.Member) (string, erro
 		if err != nil {
 			return "", noPrefixError(id, err)
 		}
-		is, err := atomicfile.Present(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
+		is, err := atomicfile.IsPresent(filepath.Join(t.Root, filepath.FromSlash(id.Dir())))
 		switch {
 		case err != nil:
 			return "", err
@@ -444,7 +444,7 @@ func logSpawn(env *cli.Env, in *instance.Instance) {
 		return // starting it reports that
 	}
 	t := home.FindOtherHome(place.ScopeOf(env.Getenv), in.Path).Town
-	err = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.Spare()), env.WarnError, env.Now(), eventlog.Spawn,
+	err = eventlog.Log(t.Events()).AppendOr(eventlog.Log(t.SpareEvents()), env.WarnError, env.Now(), eventlog.Spawn,
 		home.Find(env.Getenv, env.Dir, "").Identity.Address(), map[string]any{"rig": id.Rig, "polecat": id.Name})
 	env.WarnError(err)
 }

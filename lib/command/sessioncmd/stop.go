@@ -297,7 +297,7 @@ func (w outliveFlag) detach(at scope, s agentSelection, now bool, done string) (
 		if !runsInAgent(m) {
 			continue
 		}
-		pid, err := process.Detached(env.Dir, env.ChildEnviron(), append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))
+		pid, err := process.RestartDetached(env.Dir, env.ChildEnviron(), append(slices.Clone(env.Args), fmt.Sprint("--outlive=", os.Getpid())))
 		if err != nil {
 			return false, fmt.Errorf("cannot go on without %s: %w", m.Name, err)
 		}

@@ -25,7 +25,9 @@ import (
 	"gt/lib/text/term"
 )
 
-func openWorld(at scope) (*perform.World, error) { return agents.Open(at.Env, at.Town, at.Profile) }
+func openWorld(at scope) (*perform.World, error) {
+	return agents.OpenWorld(at.Env, at.Town, at.Profile)
+}
 
 // withExitCodeOf is withExitCode for errors of perform. name is "" if no session was made.
 func withExitCodeOf(name string, err error) error {
@@ -55,7 +57,7 @@ type fromTemplate struct {
 // checkTrusted returns an error in a town that is not trusted. The person means its templates
 // there, not their own.
 func checkTrusted(t town.Town) error {
-	root := t.NotTrusted()
+	root := t.UntrustedRoot()
 	if root == "" {
 		return nil
 	}

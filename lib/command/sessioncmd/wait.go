@@ -117,7 +117,7 @@ func hasEnded(m fleet.Member) bool { return m.Status == status.Stopped || m.Stat
 // lookAgain looks again at an agent that seems to have ended, under the lock of its instance.
 // The status is Unknown while another command starts or stops the agent.
 func lookAgain(at scope, m fleet.Member) (fleet.Member, error) {
-	if !hasEnded(m) || agents.Remote(m.Instance) {
+	if !hasEnded(m) || agents.IsRemote(m.Instance) {
 		return m, nil
 	}
 	held, err := at.Store.Hold(m.ID, 0)

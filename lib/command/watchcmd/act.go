@@ -24,21 +24,21 @@ import (
 )
 
 type command struct {
-	env     *cli.Env
-	words   []string // as a person types them
-	untold  []string // arguments that the person is not shown
-	input   string   // its standard input
-	typed   []string // for a new agent, each answer
-	dir     string   // where it runs
-	environ []string
-	about   string        // the key of the row
-	within  time.Duration // the time that it has
+	env          *cli.Env
+	words        []string // as a person types them
+	hiddenArgs   []string // arguments that the person is not shown
+	input        string   // its standard input
+	typedAnswers []string // for a new agent, each answer
+	dir          string   // where it runs
+	environ      []string
+	rowKey       string        // the key of the row
+	timeLimit    time.Duration // the time that it has
 }
 
-// session returns the command gt-session VERB about the agent of a row. If agents of all towns are
+// sessionCommand returns the command gt-session VERB about the agent of a row. If agents of all towns are
 // listed, the command runs where gt-session finds the agent's town.
-func (m *model) session(r *row, verb string, args ...string) command {
-	c := command{env: m.env, words: []string{"gt-session", verb}, dir: m.env.Dir, environ: m.env.Environ, about: r.key, within: commandTime}
+func (m *model) sessionCommand(r *row, verb string, args ...string) command {
+	c := command{env: m.env, words: []string{"gt-session", verb}, dir: m.env.Dir, environ: m.env.Environ, rowKey: r.key, timeLimit: commandTime}
 	if r.Member != nil && r.Scope.Profile != "" {
 		c.words = append(c.words, "-p", r.Scope.Profile)
 	} else if r.Member != nil && m.reader.everywhere { // gt-session finds the town by its folder
@@ -67,28 +67,28 @@ const (
 	commandOutput = 1 << 20
 )
 
-type ran struct {
+type commandResult struct {
 	command
 	out    string
 	failed string // why, "" if it did not
 }
 
 // run returns what the command printed, or why it failed. It blocks, so only a tea.Cmd calls it.
-func (c command) run() ran {
+func (c command) run() commandResult {
 	path, err := process.LookPath(process.SiblingBinary(c.words[0]), c.env.Dir, c.env.Environ)
 	if err != nil {
-		return ran{command: c, failed: err.Error()}
+		return commandResult{command: c, failed: err.Error()}
 	}
-	p := bounded.Program{Path: path, Args: slices.Concat(c.words[1:], c.untold), Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: c.within, Most: commandOutput, Asks: true, Linger: time.Second}
+	p := bounded.Program{Path: path, Args: slices.Concat(c.words[1:], c.hiddenArgs), Dir: c.dir, Env: c.environ, Input: []byte(c.input), Within: c.timeLimit, Most: commandOutput, AsksFirst: true, Linger: time.Second}
 	result, err := p.Run(context.Background())
 	var failed *bounded.Failed
 	switch {
 	case errors.As(err, &failed):
-		return ran{command: c, failed: c.explainError(failed.Stderr, failed.Err)}
+		return commandResult{command: c, failed: c.explainError(failed.Stderr, failed.Err)}
 	case err != nil:
-		return ran{command: c, failed: err.Error()}
+		return commandResult{command: c, failed: err.Error()}
 	}
-	return ran{command: c, out: string(result.Out)}
+	return commandResult{command: c, out: string(result.Out)}
 }
 
 // explainError returns a failed command's standard error in one line, or err if that is empty.
@@ -109,52 +109,52 @@ func (c command) explainError(stderr string, err error) string {
 	return strings.Join(parts, "; ")
 }
 
-func (m *model) start(c command) tea.Cmd {
+func (m *model) startCommand(c command) tea.Cmd {
 	m.message = message{command: c.String(), text: "…"}
 	return func() tea.Msg { return c.run() }
 }
 
-// ran shows the outcome of a command at the bottom, and has the agents and the panel read again.
-func (m *model) ran(r ran) {
+// showResult shows the outcome of a command at the bottom, and has the agents and the panel read again.
+func (m *model) showResult(r commandResult) {
 	m.message = message{command: r.String(), text: m.env.Line(r.failed, maxMessage), failed: r.failed != ""}
 	if r.failed == "" {
 		m.message.text = term.OneLine(term.LastLine(m.env.Text(r.out)))
 	}
 	// A text that did not get to its agent is kept, so that the person can send it again.
-	switch told := r.input != "" || r.typed != nil; {
+	switch told := r.input != "" || r.typedAnswers != nil; {
 	case told && r.failed != "":
 		m.unsent = r.command
-	case told && m.unsent.about == r.about:
+	case told && m.unsent.rowKey == r.rowKey:
 		m.unsent = command{}
 	}
-	mark(m.reader.changes.now)
+	wakeReader(m.reader.changes.urgent)
 	m.panel.at = time.Time{}
 }
 
 const maxMessage = 1000 // bounds the message of a command, in characters
 
-// confirm runs a command about the chosen row once the person has said yes.
-func (m *model) confirm(r *row, verb string) tea.Cmd {
+// askToConfirm runs a command about the chosen row once the person has said yes.
+func (m *model) askToConfirm(r *row, verb string) tea.Cmd {
 	m.mode, m.about = asking, r.key
 	title, args := verb+" "+r.address(), []string(nil)
 	if r.WhyBusy != "" {
 		title, args = title+", though "+r.WhyBusy, []string{"--now"}
 	}
-	m.ask = ask{title: title + "? y/n", do: func(m *model, r *row, _ string) tea.Cmd { return m.start(m.session(r, verb, args...)) }}
+	m.ask = ask{title: title + "? y/n", do: func(m *model, r *row, _ string) tea.Cmd { return m.startCommand(m.sessionCommand(r, verb, args...)) }}
 	return nil
 }
 
-func send(m *model, r *row, text string) tea.Cmd {
-	c := m.session(r, "send", "-")
+func sendPrompt(m *model, r *row, text string) tea.Cmd {
+	c := m.sessionCommand(r, "send", "-")
 	c.input = text
-	return m.start(c)
+	return m.startCommand(c)
 }
 
-func fork(m *model, r *row, name string) tea.Cmd {
+func forkAgent(m *model, r *row, name string) tea.Cmd {
 	if name == "" {
-		return m.start(m.session(r, "fork"))
+		return m.startCommand(m.sessionCommand(r, "fork"))
 	}
-	return m.start(m.session(r, "fork", "-n", name))
+	return m.startCommand(m.sessionCommand(r, "fork", "-n", name))
 }
 
 // newKey is what an input line is about that makes an agent. No row has it.
@@ -164,7 +164,7 @@ const newKey = "new"
 // on no command line.
 func (m *model) askForNewAgent() tea.Cmd {
 	dir, client := m.env.Dir, contract.Default
-	if r := m.row(); r != nil && r.Member != nil {
+	if r := m.chosenRow(); r != nil && r.Member != nil {
 		dir, client = r.Member.Path, r.Member.Agent
 	}
 	home := m.env.Getenv("HOME")
@@ -172,10 +172,10 @@ func (m *model) askForNewAgent() tea.Cmd {
 		{"new agent in the folder", "", term.Tilde(dir, home)}, {"its client", "--agent", client},
 		{"branch of a worktree for it, or none", "--worktree", ""}, {"its prompt, or none", "", ""},
 	}
-	for i, text := range m.unsent.typed { // of one that could not be made
+	for i, text := range m.unsent.typedAnswers { // of one that could not be made
 		steps[i].text = text
 	}
-	c := command{env: m.env, words: []string{"gt-session", "new"}, about: newKey, dir: m.env.Dir, environ: m.env.Environ, within: newTime}
+	c := command{env: m.env, words: []string{"gt-session", "new"}, rowKey: newKey, dir: m.env.Dir, environ: m.env.Environ, timeLimit: newTime}
 	if m.reader.profile != "" {
 		c.words = append(c.words, "-p", m.reader.profile)
 	}
@@ -183,8 +183,8 @@ func (m *model) askForNewAgent() tea.Cmd {
 	next = func(i int) tea.Cmd {
 		s, last := steps[i], i == len(steps)-1
 		m.about = newKey
-		m.ask = ask{title: s.title, free: true, lines: last, empty: i > 1, do: func(m *model, _ *row, text string) tea.Cmd {
-			c.typed = append(c.typed, text)
+		m.ask = ask{title: s.title, needsNoRow: true, multiline: last, allowsEmpty: i > 1, do: func(m *model, _ *row, text string) tea.Cmd {
+			c.typedAnswers = append(c.typedAnswers, text)
 			switch {
 			case i == 0:
 				if rest, ok := strings.CutPrefix(text, "~"); ok && (rest == "" || rest[0] == '/') {
@@ -197,45 +197,45 @@ func (m *model) askForNewAgent() tea.Cmd {
 				c.words = append(c.words, s.flag+"="+text)
 			}
 			if last {
-				return m.start(c)
+				return m.startCommand(c)
 			}
 			return next(i + 1)
 		}}
-		return m.begin(s.text)
+		return m.openInput(s.text)
 	}
 	return next(0)
 }
 
-// diff shows in the panel what the chosen agent has changed, until it is asked again.
-func (m *model) diff() tea.Cmd {
-	r := m.row()
+// toggleDiff shows in the panel what the chosen agent has changed, until it is asked again.
+func (m *model) toggleDiff() tea.Cmd {
+	r := m.chosenRow()
 	if r == nil || m.panel.diffOf == r.key {
-		m.panel.diffOf, m.panel.at, m.panel.same = "", time.Time{}, 0
+		m.panel.diffOf, m.panel.at, m.panel.sameCount = "", time.Time{}, 0
 		return nil
 	}
-	c, key := m.session(r, "show", "--diff"), r.key
-	c.within = diffTime
+	c, key := m.sessionCommand(r, "show", "--diff"), r.key
+	c.timeLimit = diffTime
 	m.panel.diffOf = key
 	return func() tea.Msg {
 		got := c.run()
-		return seen{key: key, text: cmp.Or(got.out, got.failed), note: "what it has changed; d shows its screen", diff: true}
+		return panelText{key: key, text: cmp.Or(got.out, got.failed), note: "what it has changed; d shows its screen", diff: true}
 	}
 }
 
 // attach attaches to the chosen row. Inside tmux, gt-session switches the client; otherwise
 // it gets the terminal for as long as it runs.
 func (m *model) attach(r *row) tea.Cmd {
-	c := m.session(r, "attach")
+	c := m.sessionCommand(r, "attach")
 	if m.env.Getenv("TMUX") != "" && r.Member != nil {
-		return m.start(c)
+		return m.startCommand(c)
 	}
 	m.message = message{command: c.String()}
 	f := &foreground{command: c}
 	return tea.Exec(f, func(err error) tea.Msg {
 		if err != nil {
-			return ran{command: c, failed: c.explainError(f.stderr.String(), err)}
+			return commandResult{command: c, failed: c.explainError(f.stderr.String(), err)}
 		}
-		return ran{command: c}
+		return commandResult{command: c}
 	})
 }
 
@@ -271,14 +271,14 @@ func (f *foreground) Run() error {
 // answerQuestion asks gt-session for the options of an agent's question, which offer shows. For an
 // agent whose pane is not on this host's tmux, it reads the screen as well.
 func (m *model) answerQuestion(r *row) tea.Cmd {
-	c := m.session(r, "answer")
-	c.untold = []string{"--json"}
-	peek, far := m.session(r, "peek"), !m.visible(r)
+	c := m.sessionCommand(r, "answer")
+	c.hiddenArgs = []string{"--json"}
+	peek, far := m.sessionCommand(r, "peek"), !m.hasPaneHere(r)
 	asker := *r
 	m.message = message{command: c.String(), text: "…"}
 	return func() tea.Msg {
 		got := c.run()
-		o := options{asker: asker, ran: got}
+		o := questionOptions{asker: asker, ran: got}
 		if got.failed != "" {
 			return o
 		}
@@ -301,34 +301,34 @@ func (m *model) answerQuestion(r *row) tea.Cmd {
 	}
 }
 
-// offer asks the person for the number of an option. If there are none, it shows why.
-func (m *model) offer(o options) {
+// offerOptions asks the person for the number of an option. If there are none, it shows why.
+func (m *model) offerOptions(o questionOptions) {
 	if o.ran.failed != "" || len(o.all) == 0 {
-		m.ran(o.ran)
+		m.showResult(o.ran)
 		return
 	}
 	m.message = message{}
-	if m.mode != browsing || m.chosen != o.asker.key || m.row() == nil { // the person has gone on
+	if m.mode != browsing || m.chosen != o.asker.key || m.chosenRow() == nil { // the person has gone on
 		return
 	}
-	m.mode, m.about, m.option, m.asker, m.question = answering, o.asker.key, "", o.asker, o.question
-	m.asked = nil
+	m.mode, m.about, m.typedNumber, m.asker, m.question = answering, o.asker.key, "", o.asker, o.question
+	m.optionTexts = nil
 	for _, text := range o.all {
-		m.asked = append(m.asked, m.env.Line(text, maxTitle))
+		m.optionTexts = append(m.optionTexts, m.env.Line(text, maxTitle))
 	}
 	if o.screen != "" {
-		m.show(seen{key: o.asker.key, text: o.screen})
+		m.showPanel(panelText{key: o.asker.key, text: o.screen})
 	}
-	m.overtake()
+	m.dropStaleQuestion()
 }
 
-// overtake gives up what the person is asked if its agent is gone, or has another question
+// dropStaleQuestion gives up what the person is asked if its agent is gone, or has another question
 // than the one whose options are on the screen: a number would answer that.
-func (m *model) overtake() {
+func (m *model) dropStaleQuestion() {
 	if m.mode != asking && m.mode != answering {
 		return
 	}
-	switch r := m.find(m.about); {
+	switch r := m.findRow(m.about); {
 	case r == nil:
 		m.returnToList(false)
 		m.message = message{command: "gt-watch", text: "the agent is gone", failed: true}
@@ -337,34 +337,34 @@ func (m *model) overtake() {
 		m.asker = *r
 	case r.Status != status.Waiting || !r.Since.Equal(m.asker.Since):
 		m.returnToList(false)
-		m.message = message{command: m.session(r, "answer").String(), text: "the question has changed", failed: true}
+		m.message = message{command: m.sessionCommand(r, "answer").String(), text: "the question has changed", failed: true}
 	}
 }
 
-// number takes a digit of an option's number. One is enough where no number has two.
-func (m *model) number(key string) tea.Cmd {
+// takeDigit takes a digit of an option's number. One is enough where no number has two.
+func (m *model) takeDigit(key string) tea.Cmd {
 	switch {
 	case key == "backspace":
-		m.option = m.option[:max(len(m.option)-1, 0)]
+		m.typedNumber = m.typedNumber[:max(len(m.typedNumber)-1, 0)]
 		return nil
 	case len(key) == 1 && key >= "0" && key <= "9":
-		m.option += key
+		m.typedNumber += key
 	case key != "enter":
 		return nil
 	}
-	n, err := strconv.Atoi(m.option)
-	if key != "enter" && n*10 <= len(m.asked) && n > 0 {
+	n, err := strconv.Atoi(m.typedNumber)
+	if key != "enter" && n*10 <= len(m.optionTexts) && n > 0 {
 		return nil // it may go on
 	}
-	r := m.find(m.about)
-	if err != nil || n < 1 || n > len(m.asked) || r == nil {
-		m.option = ""
+	r := m.findRow(m.about)
+	if err != nil || n < 1 || n > len(m.optionTexts) || r == nil {
+		m.typedNumber = ""
 		return nil
 	}
 	m.returnToList(false)
-	c := m.session(r, "answer", strconv.Itoa(n))
+	c := m.sessionCommand(r, "answer", strconv.Itoa(n))
 	if m.question != "" {
-		c.untold = []string{"--question", m.question}
+		c.hiddenArgs = []string{"--question", m.question}
 	}
-	return m.start(c)
+	return m.startCommand(c)
 }

@@ -60,14 +60,14 @@ func isBurst(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(r rune) bool { return unicode.IsControl(r) && r != '\r' && r != '\n' && r != '\t' })
 }
 
-// burst takes characters that came at once. They are text: in the list, they only do what
+// takeBurst takes characters that came at once. They are text: in the list, they only do what
 // changes nothing, until a box opens for the rest.
-func (m *model) burst(text string) tea.Cmd {
+func (m *model) takeBurst(text string) tea.Cmd {
 	if m.mode == typing {
 		line, entered := strings.CutSuffix(text, "\r")
-		cmd := m.typed(tea.PasteMsg{Content: line})
+		cmd := m.updateInput(tea.PasteMsg{Content: line})
 		if entered && !strings.ContainsAny(line, "\r\n") {
-			return tea.Batch(cmd, m.entered())
+			return tea.Batch(cmd, m.submitInput())
 		}
 		return cmd
 	}
@@ -80,7 +80,7 @@ func (m *model) burst(text string) tea.Cmd {
 			return tea.Batch(all...)
 		}
 		if all = append(all, b.do(m)); m.mode == typing {
-			return tea.Batch(append(all, m.typed(tea.PasteMsg{Content: text[i+utf8.RuneLen(r):]}))...)
+			return tea.Batch(append(all, m.updateInput(tea.PasteMsg{Content: text[i+utf8.RuneLen(r):]}))...)
 		}
 	}
 	return tea.Batch(all...)
@@ -97,9 +97,9 @@ var layouts = [][2]string{
 	{"ๆไำพะัีรนยฟหกดเ้่าสวผปแอิืทมใฝ", "qwertyuiopasdfghjkl;zxcvbnm,./"},           // Thai
 }
 
-// latin returns a key as an American keyboard has it, so that a command has its key, and
+// toLatinKey returns a key as an American keyboard has it, so that a command has its key, and
 // Ctrl-C works, in every layout. A key with a Latin letter stays what it is.
-func latin(msg tea.KeyPressMsg) tea.KeyPressMsg {
+func toLatinKey(msg tea.KeyPressMsg) tea.KeyPressMsg {
 	r := msg.Code
 	if text := []rune(msg.Text); len(text) == 1 {
 		r = text[0]

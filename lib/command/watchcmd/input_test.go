@@ -62,7 +62,7 @@ func TestBurstIsText(t *testing.T) {
 		t.Errorf("a burst answers: %+v", m.message)
 	}
 	press(m, "esc")
-	m.Update(options{asker: *m.row(), all: []string{"Yes", "No"}})
+	m.Update(questionOptions{asker: *m.chosenRow(), all: []string{"Yes", "No"}})
 	if paste(m, "1\r"); m.mode != answering {
 		t.Errorf("a burst takes an option: %+v", m.message)
 	}
@@ -105,7 +105,7 @@ func TestLayouts(t *testing.T) {
 		{tea.KeyPressMsg{Code: 'a', Text: "a", BaseCode: 'q'}, "a"},
 		{tea.KeyPressMsg{Code: tea.KeyUp}, "up"},
 	} {
-		if got := latin(c.sent).String(); got != c.want {
+		if got := toLatinKey(c.sent).String(); got != c.want {
 			t.Errorf("%+v is %q, want %q", c.sent, got, c.want)
 		}
 	}
@@ -169,7 +169,7 @@ func TestFilterForms(t *testing.T) {
 	for filter, want := range map[string]string{"RÉSUMÉ": "re\u0301sume\u0301", "\u1112\u1161\u11ab": "한글", "ｒé": "re\u0301sume\u0301"} {
 		press(m, "/")
 		m.Update(tea.PasteMsg{Content: filter})
-		if len(m.items) != 1 || m.row() == nil || m.row().Name != want {
+		if len(m.items) != 1 || m.chosenRow() == nil || m.chosenRow().Name != want {
 			t.Errorf("%q: %+v", filter, m.items)
 		}
 		press(m, "esc")

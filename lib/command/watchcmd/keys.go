@@ -13,12 +13,12 @@ import (
 )
 
 type binding struct {
-	keys   []string
-	label  string // the keys in the help, if they are not those
-	does   string // "" leaves it out of the help
-	short  string // in the line at the bottom, "" leaves it out
-	always bool   // it is of use without an agent, too
-	do     func(m *model) tea.Cmd
+	keys         []string
+	label        string // the keys in the help, if they are not those
+	helpText     string // "" leaves it out of the help
+	footerText   string // in the line at the bottom, "" leaves it out
+	needsNoAgent bool   // it is of use without an agent, too
+	do           func(m *model) tea.Cmd
 
 	harmless bool // it changes what is on the screen, and no agent
 }
@@ -26,61 +26,61 @@ type binding struct {
 // bindings are the keys while nothing is typed. The help has them in this order.
 func bindings() []binding {
 	act := func(verb string) func(m *model) tea.Cmd {
-		return onRow(func(m *model, r *row) tea.Cmd { return m.start(m.session(r, verb)) })
+		return onRow(func(m *model, r *row) tea.Cmd { return m.startCommand(m.sessionCommand(r, verb)) })
 	}
 	confirm := func(verb string) func(m *model) tea.Cmd {
-		return onRow(func(m *model, r *row) tea.Cmd { return m.confirm(r, verb) })
+		return onRow(func(m *model, r *row) tea.Cmd { return m.askToConfirm(r, verb) })
 	}
 	change := func(verb string, a ask, text func(*row) string) func(m *model) tea.Cmd {
-		a.do = func(m *model, r *row, typed string) tea.Cmd { return m.start(m.session(r, verb, typed)) }
-		return onRow(func(m *model, r *row) tea.Cmd { return m.prompt(r, a, text(r)) })
+		a.do = func(m *model, r *row, typed string) tea.Cmd { return m.startCommand(m.sessionCommand(r, verb, typed)) }
+		return onRow(func(m *model, r *row) tea.Cmd { return m.promptFor(r, a, text(r)) })
 	}
 	return []binding{
-		{keys: []string{"enter"}, harmless: true, short: "attach", do: onRow((*model).attach),
-			does: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
-		{keys: []string{"a"}, short: "answer", does: "answer what it asks", do: onRow((*model).answerQuestion)},
-		{keys: []string{"s"}, harmless: true, short: "send", does: "send it a prompt", do: onRow(func(m *model, r *row) tea.Cmd {
+		{keys: []string{"enter"}, harmless: true, footerText: "attach", do: onRow((*model).attach),
+			helpText: "attach; Ctrl-b d leaves it, in tmux Ctrl-b L"},
+		{keys: []string{"a"}, footerText: "answer", helpText: "answer what it asks", do: onRow((*model).answerQuestion)},
+		{keys: []string{"s"}, harmless: true, footerText: "send", helpText: "send it a prompt", do: onRow(func(m *model, r *row) tea.Cmd {
 			text := ""
-			if m.unsent.about == m.chosen { // nobody types it twice
+			if m.unsent.rowKey == m.chosen { // nobody types it twice
 				text = m.unsent.input
 			}
-			return m.prompt(r, ask{title: "send", lines: true, do: send}, text)
+			return m.promptFor(r, ask{title: "send", multiline: true, do: sendPrompt}, text)
 		})},
-		{keys: []string{"A"}, does: "acknowledge that it waits", do: act("ack")},
-		{keys: []string{"p"}, does: "read its screen again, on another host, too", do: onRow((*model).peek)},
-		{keys: []string{"o"}, does: "start it", do: act("start")},
-		{keys: []string{"x"}, does: "stop it", do: confirm("stop")},
-		{keys: []string{"r"}, does: "restart it", do: confirm("restart")},
-		{keys: []string{"f"}, does: "fork it, with a copy of its conversation", do: onRow(func(m *model, r *row) tea.Cmd {
-			return m.prompt(r, ask{title: "name of the fork of", empty: true, do: fork}, "")
+		{keys: []string{"A"}, helpText: "acknowledge that it waits", do: act("ack")},
+		{keys: []string{"p"}, helpText: "read its screen again, on another host, too", do: onRow((*model).peekScreen)},
+		{keys: []string{"o"}, helpText: "start it", do: act("start")},
+		{keys: []string{"x"}, helpText: "stop it", do: confirm("stop")},
+		{keys: []string{"r"}, helpText: "restart it", do: confirm("restart")},
+		{keys: []string{"f"}, helpText: "fork it, with a copy of its conversation", do: onRow(func(m *model, r *row) tea.Cmd {
+			return m.promptFor(r, ask{title: "name of the fork of", allowsEmpty: true, do: forkAgent}, "")
 		})},
-		{keys: []string{"m"}, does: "move it to a group",
-			do: change("move", ask{title: "group of", empty: true}, func(r *row) string { return r.Group })},
-		{keys: []string{"R"}, does: "rename it",
+		{keys: []string{"m"}, helpText: "move it to a group",
+			do: change("move", ask{title: "group of", allowsEmpty: true}, func(r *row) string { return r.Group })},
+		{keys: []string{"R"}, helpText: "rename it",
 			do: change("rename", ask{title: "new name of"}, func(r *row) string { return r.Name })},
-		{keys: []string{"e"}, does: "archive it, or bring it back", do: onRow(func(m *model, r *row) tea.Cmd {
+		{keys: []string{"e"}, helpText: "archive it, or bring it back", do: onRow(func(m *model, r *row) tea.Cmd {
 			if r.archived {
-				return m.start(m.session(r, "unarchive"))
+				return m.startCommand(m.sessionCommand(r, "unarchive"))
 			}
-			return m.confirm(r, "archive")
+			return m.askToConfirm(r, "archive")
 		})},
-		{keys: []string{"X"}, does: "remove it from the list, once it is stopped", do: confirm("rm")},
-		{keys: []string{"n"}, short: "new", always: true, does: "start a new agent: folder, client, git worktree, prompt", do: (*model).askForNewAgent},
-		{keys: []string{"d"}, harmless: true, does: "its diff, and its screen again", do: (*model).diff},
-		{keys: []string{"space"}, harmless: true, short: "next", does: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
-		{keys: []string{"tab"}, harmless: true, short: "waiting", does: "only what waits, and all again", do: func(m *model) tea.Cmd { m.onlyWaiting(); return nil }},
-		{keys: []string{"E"}, harmless: true, does: "archived agents, and the others again", do: func(m *model) tea.Cmd { m.showArchived(); return nil }},
-		{keys: []string{"/"}, harmless: true, short: "filter", does: "filter by name, group, status, words said …", do: (*model).search},
-		{keys: []string{"esc"}, harmless: true, does: "no filter", do: func(m *model) tea.Cmd { m.showAll(); return nil }},
-		{keys: []string{"down", "j"}, harmless: true, label: "up, down, k, j", does: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { m.step(1); return nil }},
+		{keys: []string{"X"}, helpText: "remove it from the list, once it is stopped", do: confirm("rm")},
+		{keys: []string{"n"}, footerText: "new", needsNoAgent: true, helpText: "start a new agent: folder, client, git worktree, prompt", do: (*model).askForNewAgent},
+		{keys: []string{"d"}, harmless: true, helpText: "its diff, and its screen again", do: (*model).toggleDiff},
+		{keys: []string{"space"}, harmless: true, footerText: "next", helpText: "next agent that waits", do: func(m *model) tea.Cmd { m.chooseNext(); return nil }},
+		{keys: []string{"tab"}, harmless: true, footerText: "waiting", helpText: "only what waits, and all again", do: func(m *model) tea.Cmd { m.toggleWaiting(); return nil }},
+		{keys: []string{"E"}, harmless: true, helpText: "archived agents, and the others again", do: func(m *model) tea.Cmd { m.toggleArchived(); return nil }},
+		{keys: []string{"/"}, harmless: true, footerText: "filter", helpText: "filter by name, group, status, words said …", do: (*model).openFilter},
+		{keys: []string{"esc"}, harmless: true, helpText: "no filter", do: func(m *model) tea.Cmd { m.showAll(); return nil }},
+		{keys: []string{"down", "j"}, harmless: true, label: "up, down, k, j", helpText: "choose, as pgup, pgdown, a click and the wheel", do: func(m *model) tea.Cmd { m.step(1); return nil }},
 		{keys: []string{"up", "k"}, harmless: true, do: func(m *model) tea.Cmd { m.step(-1); return nil }},
 		{keys: []string{"pgdown", "ctrl+f"}, do: func(m *model) tea.Cmd { m.step(m.listHeight()); return nil }},
 		{keys: []string{"pgup", "ctrl+b"}, do: func(m *model) tea.Cmd { m.step(-m.listHeight()); return nil }},
-		{keys: []string{"home", "g"}, harmless: true, label: "g, G", does: "first and last", do: func(m *model) tea.Cmd { m.selectRow(0); return nil }},
+		{keys: []string{"home", "g"}, harmless: true, label: "g, G", helpText: "first and last", do: func(m *model) tea.Cmd { m.selectRow(0); return nil }},
 		{keys: []string{"end", "G"}, harmless: true, do: func(m *model) tea.Cmd { m.selectRow(len(m.items) - 1); return nil }},
-		{keys: []string{"?"}, short: "help", always: true, does: "this help", do: func(m *model) tea.Cmd { m.mode, m.scroll = helping, 0; return nil }},
+		{keys: []string{"?"}, footerText: "help", needsNoAgent: true, helpText: "this help", do: func(m *model) tea.Cmd { m.mode, m.scroll = helping, 0; return nil }},
 		{keys: []string{"ctrl+z"}, do: func(*model) tea.Cmd { return tea.Suspend }},
-		{keys: []string{"q", "ctrl+c"}, label: "q", short: "quit", always: true, does: "leave; the agents go on", do: func(*model) tea.Cmd { return tea.Quit }},
+		{keys: []string{"q", "ctrl+c"}, label: "q", footerText: "quit", needsNoAgent: true, helpText: "leave; the agents go on", do: func(*model) tea.Cmd { return tea.Quit }},
 	}
 }
 
@@ -91,15 +91,15 @@ func (b binding) name() string {
 // onRow is a command about the chosen row, and nothing without one.
 func onRow(do func(m *model, r *row) tea.Cmd) func(m *model) tea.Cmd {
 	return func(m *model) tea.Cmd {
-		if r := m.row(); r != nil {
+		if r := m.chosenRow(); r != nil {
 			return do(m, r)
 		}
 		return nil
 	}
 }
 
-// key handles a key in the present mode.
-func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
+// handleKey handles a key in the present mode.
+func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.Code == utf8.RuneError { // a key that only its terminal knows
 		return nil
 	}
@@ -107,7 +107,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 		m.sought.acted = true
 	}
 	if m.mode != typing || msg.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {
-		msg = latin(msg)
+		msg = toLatinKey(msg)
 	}
 	key := msg.String()
 	switch {
@@ -119,28 +119,28 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	switch m.mode {
 	case helping:
-		by := map[string]int{"down": 1, "j": 1, "up": -1, "k": -1, "pgdown": m.body(), "pgup": -m.body()}[key]
-		if by == 0 || m.hiddenLines(m.help()) == 0 {
+		by := map[string]int{"down": 1, "j": 1, "up": -1, "k": -1, "pgdown": m.bodyHeight(), "pgup": -m.bodyHeight()}[key]
+		if by == 0 || m.hiddenLines(m.helpLines()) == 0 {
 			m.returnToList(false)
 			return nil
 		}
-		m.read(by)
+		m.scrollHelp(by)
 		return nil
 	case asking:
 		yes := key == "y" || key == "Y"
-		r, do := m.find(m.about), m.ask.do
+		r, do := m.findRow(m.about), m.ask.do
 		m.returnToList(false)
 		if !yes || r == nil {
 			return nil
 		}
 		return do(m, r, "")
 	case answering:
-		return m.number(key)
+		return m.takeDigit(key)
 	case typing:
 		if key == "enter" {
-			return m.entered()
+			return m.submitInput()
 		}
-		return m.typed(msg)
+		return m.updateInput(msg)
 	}
 	m.message = message{}
 	if b := bindingOf(key); b != nil {
@@ -158,20 +158,20 @@ func bindingOf(key string) *binding {
 	return nil
 }
 
-func (m *model) read(by int) { m.scroll = max(min(m.scroll+by, m.hiddenLines(m.help())), 0) }
+func (m *model) scrollHelp(by int) { m.scroll = max(min(m.scroll+by, m.hiddenLines(m.helpLines())), 0) }
 
 // returnToList returns to the list from any other mode. If the person cancelled that, a filter that
 // was being typed is removed.
 func (m *model) returnToList(cancelled bool) {
 	if m.mode == typing && m.about == "" && cancelled {
 		m.filter = ""
-		m.list()
+		m.fillItems()
 	}
-	m.mode, m.about, m.option, m.asked = browsing, "", "", nil
-	m.lay()
+	m.mode, m.about, m.typedNumber, m.optionTexts = browsing, "", "", nil
+	m.scrollToChosen()
 }
 
-func (m *model) find(key string) *row {
+func (m *model) findRow(key string) *row {
 	for i := range m.rows {
 		if m.rows[i].key == key {
 			return &m.rows[i]
@@ -180,14 +180,14 @@ func (m *model) find(key string) *row {
 	return nil
 }
 
-func (m *model) prompt(r *row, a ask, text string) tea.Cmd {
+func (m *model) promptFor(r *row, a ask, text string) tea.Cmd {
 	a.title += " " + r.address()
 	m.ask, m.about = a, r.key
-	return m.begin(text)
+	return m.openInput(text)
 }
 
-// begin opens an input line for m.ask, with a text that the person can edit.
-func (m *model) begin(text string) tea.Cmd {
+// openInput opens an input line for m.ask, with a text that the person can edit.
+func (m *model) openInput(text string) tea.Cmd {
 	m.mode = typing
 	m.input = textarea.New()
 	m.input.Prompt, m.input.ShowLineNumbers, m.input.EndOfBufferCharacter = "", false, ' '
@@ -195,24 +195,24 @@ func (m *model) begin(text string) tea.Cmd {
 	m.input.SetVirtualCursor(false)
 	m.input.KeyMap.Paste.SetEnabled(false) // it runs programs; a terminal pastes by itself
 	m.input.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
-	m.input.KeyMap.InsertNewline.SetEnabled(m.ask.lines)
+	m.input.KeyMap.InsertNewline.SetEnabled(m.ask.multiline)
 	m.input.CharLimit, m.input.MaxContentHeight = 0, maxContent
 	m.input.DynamicHeight, m.input.MaxHeight = true, maxInput
 	m.input.SetValue(text)
 	focus := m.input.Focus()
-	m.size()
+	m.sizeInput()
 	return focus
 }
 
-// typed gives a key or a pasted text to the input. Backspace deletes what a person sees as one
+// updateInput gives a key or a pasted text to the input. Backspace deletes what a person sees as one
 // character.
-func (m *model) typed(msg tea.Msg) tea.Cmd {
+func (m *model) updateInput(msg tea.Msg) tea.Cmd {
 	if m.mode != typing {
 		return nil
 	}
 	if text, ok := msg.(tea.PasteMsg); ok {
 		content := strings.TrimRight(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text.Content), "\n")
-		if !m.ask.lines {
+		if !m.ask.multiline {
 			content = strings.Join(strings.Fields(content), " ")
 		}
 		msg = tea.PasteMsg{Content: content}
@@ -227,7 +227,7 @@ func (m *model) typed(msg tea.Msg) tea.Cmd {
 	}
 	if m.about == "" { // the filter counts while it is typed
 		m.filter = m.input.Value()
-		m.list()
+		m.fillItems()
 	}
 	return cmd
 }
@@ -244,45 +244,45 @@ func (m *model) clusterBefore(msg tea.Msg) int {
 // maxInput bounds the lines of an input that are on the screen, maxContent all.
 const maxInput, maxContent = 5, 1 << 20
 
-func (m *model) size() {
+func (m *model) sizeInput() {
 	if m.mode == typing {
 		m.input.SetWidth(max(m.width-m.inputColumn(), 4))
 	}
 }
 
-// entered handles Enter in the input line: it keeps the filter, or runs m.ask with the text. It
+// submitInput handles Enter in the input line: it keeps the filter, or runs m.ask with the text. It
 // does nothing if the row is gone, or if the text is empty and m.ask needs one.
-func (m *model) entered() tea.Cmd {
+func (m *model) submitInput() tea.Cmd {
 	text := strings.TrimSpace(m.input.Value())
-	filter, a, r := m.about == "", m.ask, m.find(m.about)
+	filter, a, r := m.about == "", m.ask, m.findRow(m.about)
 	if filter {
 		m.filter = text
-		m.list()
+		m.fillItems()
 	}
 	m.returnToList(false)
-	if filter || r == nil && !a.free || text == "" && !a.empty {
+	if filter || r == nil && !a.needsNoRow || text == "" && !a.allowsEmpty {
 		return nil
 	}
 	return a.do(m, r, text)
 }
 
-func (m *model) search() tea.Cmd {
+func (m *model) openFilter() tea.Cmd {
 	m.ask = ask{title: "/"}
-	return m.begin(m.filter)
+	return m.openInput(m.filter)
 }
 
-// showArchived changes between the archived agents, none of which waits, and the others.
-func (m *model) showArchived() {
-	m.archive, m.waiting = !m.archive, false
-	m.list()
+// toggleArchived changes between the archived agents, none of which waits, and the others.
+func (m *model) toggleArchived() {
+	m.archivedOnly, m.waitingOnly = !m.archivedOnly, false
+	m.fillItems()
 }
 
 func (m *model) showAll() {
-	m.filter, m.waiting, m.archive = "", false, false
-	m.list()
+	m.filter, m.waitingOnly, m.archivedOnly = "", false, false
+	m.fillItems()
 }
 
-func (m *model) onlyWaiting() {
-	m.waiting = !m.waiting
-	m.list()
+func (m *model) toggleWaiting() {
+	m.waitingOnly = !m.waitingOnly
+	m.fillItems()
 }

@@ -27,24 +27,24 @@ type model struct {
 	now           time.Time
 
 	snapshot
-	items   []item // what the list shows, after the filter
-	widths  widths
-	offset  int    // the first item on the screen
-	chosen  string // the key of the chosen row
-	waiting bool   // only what waits
-	archive bool   // only archived agents, else only the others
-	filter  string
-	sought  sought
+	items        []item // what the list shows, after the filter
+	widths       widths
+	offset       int    // the first item on the screen
+	chosen       string // the key of the chosen row
+	waitingOnly  bool   // only what waits
+	archivedOnly bool   // only archived agents, else only the others
+	filter       string
+	sought       filterSearch
 
-	mode     mode
-	scroll   int // the first line of the help on the screen
-	input    textarea.Model
-	about    string   // the key of the row that the mode is about
-	option   string   // the number of an option, as far as it is typed
-	ask      ask      // what is confirmed, or what the input is for
-	asked    []string // the options of a question
-	asker    row      // who asks it, as it was then
-	question string   // the question's id
+	mode        mode
+	scroll      int // the first line of the help on the screen
+	input       textarea.Model
+	about       string   // the key of the row that the mode is about
+	typedNumber string   // the number of an option, as far as it is typed
+	ask         ask      // what is confirmed, or what the input is for
+	optionTexts []string // the options of a question
+	asker       row      // who asks it, as it was then
+	question    string   // the question's id
 
 	panel   panel
 	message message
@@ -72,11 +72,11 @@ const (
 
 // ask is a command that needs a word of the person first.
 type ask struct {
-	title string
-	lines bool // the text may have several lines
-	empty bool // no text is an answer, too
-	free  bool // it is about no row
-	do    func(m *model, r *row, text string) tea.Cmd
+	title       string
+	multiline   bool // the text may have several lines
+	allowsEmpty bool // no text is an answer, too
+	needsNoRow  bool // it is about no row
+	do          func(m *model, r *row, text string) tea.Cmd
 }
 
 type message struct {
@@ -97,27 +97,27 @@ func newModel(env *cli.Env, r *reader, style palette.Style) *model {
 }
 
 type (
-	tick    time.Time
-	options struct {
+	tick            time.Time
+	questionOptions struct {
 		question string // its id, "" from an older gt of another host
 		asker    row
 		all      []string
-		ran      ran
+		ran      commandResult
 		screen   string // of an agent that tmux does not show here
 	}
 )
 
-func (m *model) Init() tea.Cmd { return tea.Batch(m.reader.scheduleRead(m.took), m.tick()) }
+func (m *model) Init() tea.Cmd { return tea.Batch(m.reader.scheduleRead(m.took), m.nextTick()) }
 
-// tick is the next change of what the screen says of the time, and of the chosen pane.
-func (m *model) tick() tea.Cmd {
+// nextTick is the next change of what the screen says of the time, and of the chosen pane.
+func (m *model) nextTick() tea.Cmd {
 	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) })
 }
 
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.now = m.env.Now()
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.searchFilter(), m.refresh())
+	return m, tea.Batch(cmd, m.searchFilter(), m.refreshPanel())
 }
 
 // update handles a message of the terminal or of a command, and returns what to run next.
@@ -129,35 +129,35 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 			m.offset = 0
 		}
 		m.width, m.height = msg.Width, msg.Height
-		m.measure()
-		m.size()
-		m.lay()
+		m.fitColumns()
+		m.sizeInput()
+		m.scrollToChosen()
 	case snapshot:
 		ring := m.showSnapshot(msg)
 		return tea.Batch(m.reader.scheduleRead(m.took), ring)
 	case tick:
-		return m.tick()
-	case seen:
-		m.show(msg)
-	case ran:
-		m.ran(msg)
-	case peeked:
-		m.peeked(msg)
-	case options:
-		m.offer(msg)
-	case answered:
-		m.takeFound(msg)
+		return m.nextTick()
+	case panelText:
+		m.showPanel(msg)
+	case commandResult:
+		m.showResult(msg)
+	case peekResult:
+		m.showPeek(msg)
+	case questionOptions:
+		m.offerOptions(msg)
+	case searchResult:
+		m.takeSearchResult(msg)
 	case tea.PasteMsg:
 		if text, ok := strings.CutPrefix(msg.Content, burstMark); ok {
-			return m.burst(text)
+			return m.takeBurst(text)
 		}
-		return m.typed(msg)
+		return m.updateInput(msg)
 	case tea.KeyPressMsg:
-		return m.key(msg)
+		return m.handleKey(msg)
 	case tea.MouseMsg:
-		return m.mouse(msg)
+		return m.handleMouse(msg)
 	case tea.ResumeMsg:
-		mark(m.reader.changes.now)
+		wakeReader(m.reader.changes.urgent)
 	}
 	return nil
 }
@@ -179,18 +179,18 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 		m.err, m.took = s.err, s.took
 		return nil
 	}
-	last := m.row()
+	last := m.chosenRow()
 	m.snapshot = s
-	m.list()
-	m.overtake()
-	if chosen := m.row(); last != nil && chosen != nil && last.StatusText != chosen.StatusText { // its pane changes, too
-		m.panel.same = 0
+	m.fillItems()
+	m.dropStaleQuestion()
+	if chosen := m.chosenRow(); last != nil && chosen != nil && last.StatusText != chosen.StatusText { // its pane changes, too
+		m.panel.sameCount = 0
 	}
 	if first {
 		m.chosen = ""
 		m.chooseNext()
 		for i := range m.items {
-			if r := m.items[i].row; r != nil && r.asks() { // before one that is done
+			if r := m.items[i].row; r != nil && r.asksPerson() { // before one that is done
 				m.selectRow(i)
 				break
 			}
@@ -203,9 +203,9 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 		switch since, ok := before[r.key]; {
 		case ok && since.Equal(r.Since):
 		case r.silent() && m.notified.RunsFor(activity.Silent):
-			c := command{env: m.env, words: []string{"gt-session", "notify", "silent"}, dir: m.env.Dir, environ: m.env.Environ, within: commandTime}
+			c := command{env: m.env, words: []string{"gt-session", "notify", "silent"}, dir: m.env.Dir, environ: m.env.Environ, timeLimit: commandTime}
 			told = func() tea.Msg { c.run(); return nil }
-		case r.silent(), r.Status == status.Waiting && !m.tells(r):
+		case r.silent(), r.Status == status.Waiting && !m.isNotified(r):
 			rings = tea.Raw("\a")
 		}
 	}
@@ -214,26 +214,26 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 
 func (r *row) silent() bool { return r.Member != nil && r.Member.SilentFor > 0 }
 
-// tells reports whether the person's own command notifies them that this agent waits.
-func (m *model) tells(r *row) bool {
+// isNotified reports whether the person's own command notifies them that this agent waits.
+func (m *model) isNotified(r *row) bool {
 	return r.Member != nil && len(m.notified.Command) > 0 && slices.Contains(strings.Split(m.notified.Reasons(), ","), string(r.Member.Reason))
 }
 
-// list fills m.items from m.rows: the rows that match the filter, under their sections' headings.
-func (m *model) list() {
+// fillItems fills m.items from m.rows: the rows that match the filter, under their sections' headings.
+func (m *model) fillItems() {
 	before := m.items
 	m.items = make([]item, 0, len(before))
 	words := foldedWords(m.filter)
 	section, heading := "", -1
 	for i := range m.rows {
 		r := &m.rows[i]
-		if r.archived != m.archive || m.waiting && r.Status != status.Waiting {
+		if r.archived != m.archivedOnly || m.waitingOnly && r.Status != status.Waiting {
 			continue
 		}
-		if _, found := m.foundIn(r); !found && !r.matches(words) {
+		if _, found := m.bestMatch(r); !found && !r.matchesWords(words) {
 			continue
 		}
-		if s := r.section(); s != section {
+		if s := r.headingText(); s != section {
 			section, heading = s, -1
 			if s != "" {
 				heading = len(m.items)
@@ -245,9 +245,9 @@ func (m *model) list() {
 		}
 		m.items = append(m.items, item{row: r})
 	}
-	m.measure()
+	m.fitColumns()
 	m.chooseNeighbour(before)
-	m.lay()
+	m.scrollToChosen()
 }
 
 // chooseNeighbour chooses the agent behind the chosen one, or before it, if that has left the list, as
@@ -273,12 +273,12 @@ func (m *model) chooseNeighbour(before []item) {
 
 func foldedWords(text string) []string { return strings.Fields(fold.Text(text)) }
 
-// matches reports whether the row has each of the words, which are from foldedWords.
-func (r *row) matches(words []string) bool {
+// matchesWords reports whether the row has each of the words, which are from foldedWords.
+func (r *row) matchesWords(words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := fold.Text(strings.Join([]string{r.address(), r.title, r.section(), r.StatusText, r.Agent, r.Folder}, "\n"))
+	text := fold.Text(strings.Join([]string{r.address(), r.title, r.headingText(), r.StatusText, r.Agent, r.Folder}, "\n"))
 	for _, word := range words {
 		if !strings.Contains(text, word) {
 			return false
@@ -291,15 +291,15 @@ func (m *model) chosenIndex() int {
 	return slices.IndexFunc(m.items, func(i item) bool { return i.row != nil && i.row.key == m.chosen })
 }
 
-func (m *model) row() *row {
+func (m *model) chosenRow() *row {
 	if i := m.chosenIndex(); i >= 0 {
 		return m.items[i].row
 	}
 	return nil
 }
 
-// lay brings the chosen row onto the screen. If there is none, the first there is chosen.
-func (m *model) lay() {
+// scrollToChosen brings the chosen row onto the screen. If there is none, the first there is chosen.
+func (m *model) scrollToChosen() {
 	at := m.chosenIndex()
 	if at < 0 {
 		at = m.nearestRow(m.offset)
@@ -335,7 +335,7 @@ func (m *model) nearestRow(at int) int {
 func (m *model) selectRow(at int) {
 	if i := m.nearestRow(min(at, len(m.items)-1)); i >= 0 {
 		m.chosen = m.items[i].row.key
-		m.lay()
+		m.scrollToChosen()
 	}
 }
 
@@ -372,8 +372,8 @@ func (m *model) chooseNext() {
 	}
 }
 
-// mouse moves the choice with the wheel. A click chooses a row, a double click attaches to it.
-func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
+// handleMouse moves the choice with the wheel. A click chooses a row, a double click attaches to it.
+func (m *model) handleMouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
 	m.sought.acted = true
 	switch msg.(type) {
@@ -383,7 +383,7 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 		case browsing:
 			m.step(by)
 		case helping:
-			m.read(by)
+			m.scrollHelp(by)
 		}
 	case tea.MouseClickMsg:
 		// The header line is above the list.
@@ -403,11 +403,11 @@ func (m *model) mouse(msg tea.MouseMsg) tea.Cmd {
 
 const wheel = 3 // how many rows the wheel moves the choice
 
-// counts returns how many agents of the list have each status.
-func (m *model) counts() map[status.Status]int {
+// countStatuses returns how many agents of the list have each status.
+func (m *model) countStatuses() map[status.Status]int {
 	by := map[status.Status]int{}
 	for i := range m.rows {
-		if m.rows[i].archived == m.archive {
+		if m.rows[i].archived == m.archivedOnly {
 			by[m.rows[i].Status]++
 		}
 	}

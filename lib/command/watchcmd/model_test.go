@@ -60,17 +60,17 @@ func TestFits(t *testing.T) {
 		},
 		"stop": func(m *model) { press(m, "x") },
 		"answer": func(m *model) {
-			m.Update(options{asker: *m.row(), all: []string{"Yes", strings.Repeat("no ", 80), "x", "y", "z", "a", "b"}})
+			m.Update(questionOptions{asker: *m.chosenRow(), all: []string{"Yes", strings.Repeat("no ", 80), "x", "y", "z", "a", "b"}})
 		},
 		"help":   func(m *model) { press(m, "?") },
-		"failed": func(m *model) { m.Update(ran{failed: strings.Repeat("it is not so; ", 40)}) },
+		"failed": func(m *model) { m.Update(commandResult{failed: strings.Repeat("it is not so; ", 40)}) },
 		"none":   func(m *model) { press(m, "/", "~") },
 	}
 	for name, mode := range modes {
 		for _, width := range []int{1, 7, 20, 40, 41, 60, 80, 120, 200} {
 			for _, height := range []int{1, 2, 5, 10, 24} {
 				m := testModel(width, height, slices.Clone(rows))
-				m.show(seen{key: m.chosen, text: strings.Repeat("what it shows 工具 "+strings.Repeat("x", 300)+"\n", 60)})
+				m.showPanel(panelText{key: m.chosen, text: strings.Repeat("what it shows 工具 "+strings.Repeat("x", 300)+"\n", 60)})
 				mode(m)
 				lines := strings.Split(m.View().Content, "\n")
 				if len(lines) != height {
@@ -93,7 +93,7 @@ func TestManyAgents(t *testing.T) {
 		t.Errorf("%.0f allocations for a screen of 30 lines", allocs)
 	}
 	press(m, "G")
-	if last := m.row(); last == nil || last.Name != "agent-9999" || !strings.Contains(text(m), "> ● agent-9999@box") {
+	if last := m.chosenRow(); last == nil || last.Name != "agent-9999" || !strings.Contains(text(m), "> ● agent-9999@box") {
 		t.Errorf("the last one is not chosen:\n%s", text(m))
 	}
 }
@@ -116,7 +116,7 @@ func TestArchived(t *testing.T) {
 	press(m, "esc")
 	shows("agent-0", "agent-1")
 	m.Update(snapshot{rows: rows[1:]})
-	if is := text(m); m.row() != nil || !strings.Contains(is, "all agents are archived (1); E shows them") {
+	if is := text(m); m.chosenRow() != nil || !strings.Contains(is, "all agents are archived (1); E shows them") {
 		t.Errorf("where all are archived:\n%s", is)
 	}
 }
@@ -126,7 +126,7 @@ func TestChoice(t *testing.T) {
 	m := testModel(80, 24, makeRows("rwrrw"))
 	chosen := func(want string) {
 		t.Helper()
-		if r := m.row(); r == nil || r.Name != want {
+		if r := m.chosenRow(); r == nil || r.Name != want {
 			t.Errorf("%v is chosen, not %s:\n%s", r, want, text(m))
 		}
 	}
@@ -151,7 +151,7 @@ func TestChoice(t *testing.T) {
 	press(m, "tab")
 	chosen("agent-4")
 	press(m, "/", "n", "o", "n", "e")
-	if m.row() != nil || !strings.Contains(text(m), "no agent matches (2 in all)") {
+	if m.chosenRow() != nil || !strings.Contains(text(m), "no agent matches (2 in all)") {
 		t.Errorf("something is chosen:\n%s", text(m))
 	}
 	press(m, "s") // it is typed
@@ -220,11 +220,11 @@ func TestHelp(t *testing.T) {
 	m := testModel(80, 30, makeRows("w"))
 	press(m, "?")
 	for _, b := range bindings() {
-		if !strings.Contains(text(m), b.does) {
-			t.Errorf("the help does not have %q", b.does)
+		if !strings.Contains(text(m), b.helpText) {
+			t.Errorf("the help does not have %q", b.helpText)
 		}
 	}
-	cmd := m.key(tea.KeyPressMsg{Code: 'q', Text: "q"})
+	cmd := m.handleKey(tea.KeyPressMsg{Code: 'q', Text: "q"})
 	if m.mode != browsing || cmd != nil {
 		t.Error("q leaves the program")
 	}
@@ -241,9 +241,9 @@ func TestHelpScrolls(t *testing.T) {
 	}
 	words := strings.Join(strings.Fields(strings.Join(slices.Compact(seen), " ")), " ")
 	for _, b := range bindings() {
-		for _, word := range strings.Fields(b.does) {
+		for _, word := range strings.Fields(b.helpText) {
 			if !strings.Contains(words, word) {
-				t.Errorf("the help does not have %q of %q", word, b.does)
+				t.Errorf("the help does not have %q of %q", word, b.helpText)
 			}
 		}
 	}
@@ -265,9 +265,9 @@ func TestHelpScrolls(t *testing.T) {
 func TestAnswersWhatWasAsked(t *testing.T) {
 	all := []string{"Yes", "No"}
 	m := testModel(80, 24, makeRows("ww"))
-	asker := *m.row()
+	asker := *m.chosenRow()
 	press(m, "down")
-	m.Update(options{asker: asker, all: all})
+	m.Update(questionOptions{asker: asker, all: all})
 	if m.mode != browsing {
 		t.Errorf("the options of an agent that is no longer chosen are offered:\n%s", text(m))
 	}
@@ -278,7 +278,7 @@ func TestAnswersWhatWasAsked(t *testing.T) {
 	} {
 		m = testModel(80, 24, makeRows("ww"))
 		press(m, "down")
-		m.Update(options{asker: *m.row(), all: all})
+		m.Update(questionOptions{asker: *m.chosenRow(), all: all})
 		m.Update(snapshot{rows: makeRows("ww")})
 		if m.mode != answering {
 			t.Fatalf("it is not asked:\n%s", text(m))
@@ -289,7 +289,7 @@ func TestAnswersWhatWasAsked(t *testing.T) {
 		}
 	}
 	m = testModel(80, 24, makeRows("r")) // it does not know yet that it waits
-	m.Update(options{asker: *m.row(), all: all})
+	m.Update(questionOptions{asker: *m.chosenRow(), all: all})
 	m.Update(snapshot{rows: makeRows("w")})
 	if press(m, "1"); m.message.command != "gt-session answer agent-0 1" {
 		t.Errorf("it runs %q", m.message.command)
@@ -328,7 +328,7 @@ func TestDoubleClick(t *testing.T) {
 	if click(); m.chosen != clicked || m.message.command != "" {
 		t.Errorf("%s is chosen, and it runs %q", m.chosen, m.message.command)
 	}
-	if click(); m.message.command != "gt-session attach "+m.row().Name {
+	if click(); m.message.command != "gt-session attach "+m.chosenRow().Name {
 		t.Errorf("it runs %q", m.message.command)
 	}
 }
@@ -338,9 +338,9 @@ func TestDoubleClick(t *testing.T) {
 func TestFailures(t *testing.T) {
 	m := testModel(80, 24, makeRows("ww"))
 	press(m, "s", "h", "i", "enter")
-	c := m.session(m.row(), "send", "-")
+	c := m.sessionCommand(m.chosenRow(), "send", "-")
 	c.input = "hi"
-	m.Update(ran{command: c, failed: "it is not so"})
+	m.Update(commandResult{command: c, failed: "it is not so"})
 	if press(m, "s"); m.input.Value() != "hi" {
 		t.Errorf("it offers %q", m.input.Value())
 	}
@@ -349,12 +349,12 @@ func TestFailures(t *testing.T) {
 		t.Errorf("it offers %q to another agent", m.input.Value())
 	}
 	press(m, "esc", "k")
-	m.Update(ran{command: c})
+	m.Update(commandResult{command: c})
 	if press(m, "s"); m.input.Value() != "" {
 		t.Errorf("it offers %q, which was sent", m.input.Value())
 	}
 	press(m, "esc")
-	m.Update(ran{command: c})
+	m.Update(commandResult{command: c})
 	m.Update(snapshot{rows: makeRows("ww"), err: errors.New("cannot read it")})
 	if !strings.Contains(text(m), "cannot read it") {
 		t.Errorf("the error is not on the screen:\n%s", text(m))
@@ -365,7 +365,7 @@ func TestFailures(t *testing.T) {
 func TestNumber(t *testing.T) {
 	m := testModel(80, 40, makeRows("w"))
 	all := strings.Split("abcdefghijkl", "")
-	m.Update(options{asker: *m.row(), all: all})
+	m.Update(questionOptions{asker: *m.chosenRow(), all: all})
 	press(m, "1")
 	if m.mode != answering || !strings.HasSuffix(text(m), "or esc: 1") {
 		t.Errorf("1 is taken, and may be 10:\n%s", text(m))
@@ -374,11 +374,11 @@ func TestNumber(t *testing.T) {
 	if m.mode != browsing || m.message.command != "gt-session answer agent-0 12" {
 		t.Errorf("it runs %q", m.message.command)
 	}
-	m.Update(options{asker: *m.row(), all: all})
+	m.Update(questionOptions{asker: *m.chosenRow(), all: all})
 	press(m, "0")
 	press(m, "x")
-	if m.mode != answering || m.option != "" {
-		t.Errorf("%q is taken for an option", m.option)
+	if m.mode != answering || m.typedNumber != "" {
+		t.Errorf("%q is taken for an option", m.typedNumber)
 	}
 	press(m, "7")
 	if m.message.command != "gt-session answer agent-0 7" {
@@ -390,7 +390,7 @@ func TestNumber(t *testing.T) {
 func TestPanelOfStopped(t *testing.T) {
 	rows := makeRows("w")
 	m := testModel(80, 24, rows)
-	m.Update(seen{key: m.chosen, pane: true, note: "tmux does not show it"})
+	m.Update(panelText{key: m.chosen, pane: true, note: "tmux does not show it"})
 	stopped := makeRows("s")
 	m.Update(snapshot{rows: stopped})
 	if !m.panel.busy {
@@ -407,7 +407,7 @@ func TestChoosesWhoAsks(t *testing.T) {
 		testRow("", "web", "", "~/web", status.Running, "", time.Minute),
 		testRow("box", "train", "", "~/model", status.Waiting, status.Question, time.Minute),
 	}})
-	if r := m.row(); r == nil || r.Name != "train" {
+	if r := m.chosenRow(); r == nil || r.Name != "train" {
 		t.Errorf("chosen is %v", r)
 	}
 }
@@ -421,11 +421,11 @@ func TestLowScreen(t *testing.T) {
 		12: "Do you want to proceed?\n  ❯ 1. Yes\n    2. Yes, and don't ask again\n    3. No\n\n  Esc to cancel",
 	} {
 		m := testModel(80, height, rows)
-		m.show(seen{key: m.chosen, text: screen})
+		m.showPanel(panelText{key: m.chosen, text: screen})
 		if !strings.Contains(text(m), want) {
 			t.Errorf("%d lines:\n%s", height, text(m))
 		}
-		m.Update(options{asker: *m.row(), all: []string{"Yes", "No"}})
+		m.Update(questionOptions{asker: *m.chosenRow(), all: []string{"Yes", "No"}})
 		if m.mode != answering || !strings.Contains(text(m), "proceed?") || strings.Contains(text(m), "❯ 1. Yes") {
 			t.Errorf("%d lines, while it is answered:\n%s", height, text(m))
 		}
@@ -482,7 +482,7 @@ func TestSaid(t *testing.T) {
 		{80, status.Permission, "──\n  its screen"},
 	} {
 		m := testModel(c.width, 30, []row{testRow("", "api", "", "~/src/api", status.Waiting, c.reason, time.Minute)})
-		m.show(seen{key: m.chosen, pane: true, text: "its screen", answer: "Done.\n\n\x1b[31mAll\ttests are green."})
+		m.showPanel(panelText{key: m.chosen, pane: true, text: "its screen", answer: "Done.\n\n\x1b[31mAll\ttests are green."})
 		if got := text(m); !strings.Contains(strings.ReplaceAll(got, "[31m", ""), c.want) {
 			t.Errorf("%d columns, %s: no %q in\n%s", c.width, c.reason, c.want, got)
 		}
@@ -492,15 +492,15 @@ func TestSaid(t *testing.T) {
 // A prompt that did not get to its agent stays, whatever else is done.
 func TestUnsent(t *testing.T) {
 	m := testModel(80, 24, makeRows("ww"))
-	failed := func(c command) { m.ran(ran{command: c, failed: "it is not there"}) }
-	failed(command{about: "api", input: "a long text"})
-	m.ran(ran{command: command{about: newKey, typed: []string{"~/x", "claude", "", ""}}})
+	failed := func(c command) { m.showResult(commandResult{command: c, failed: "it is not there"}) }
+	failed(command{rowKey: "api", input: "a long text"})
+	m.showResult(commandResult{command: command{rowKey: newKey, typedAnswers: []string{"~/x", "claude", "", ""}}})
 	if m.unsent.input != "a long text" {
 		t.Error("the text for api is lost")
 	}
-	failed(command{about: newKey, typed: []string{"~/y", "claude", "", "begin"}})
+	failed(command{rowKey: newKey, typedAnswers: []string{"~/y", "claude", "", "begin"}})
 	m.askForNewAgent()
-	if len(m.unsent.typed) != 4 {
+	if len(m.unsent.typedAnswers) != 4 {
 		t.Error("what was typed is lost before anything is made of it")
 	}
 }

@@ -12,16 +12,16 @@ import (
 )
 
 type panel struct {
-	seen
-	lines  []string
-	at     time.Time // when they were read
-	same   int       // how often they were the same
-	busy   bool      // somebody reads them
-	diffOf string    // the key of the row whose diff it shows, "" for none
+	panelText
+	lines     []string
+	at        time.Time // when they were read
+	sameCount int       // how often they were the same
+	busy      bool      // somebody reads them
+	diffOf    string    // the key of the row whose diff it shows, "" for none
 }
 
-// seen is what was read for the panel.
-type seen struct {
+// panelText is what was read for the panel.
+type panelText struct {
 	key  string // of the row
 	text string
 	note string // what the text is, or why there is none
@@ -36,14 +36,14 @@ type seen struct {
 const (
 	panePollFast = time.Second
 	panePollSlow = 5 * time.Second
-	changed      = 5 // times the same
+	slowAfter    = 5 // times the same
 )
 
-func (m *model) visible(r *row) bool { return r.Member != nil && r.Member.Pane.ID != "" }
+func (m *model) hasPaneHere(r *row) bool { return r.Member != nil && r.Member.Pane.ID != "" }
 
-// refresh reads what the panel shows of the chosen agent, if that is old: its pane, or its last answer.
-func (m *model) refresh() tea.Cmd {
-	r := m.row()
+// refreshPanel reads what the panel shows of the chosen agent, if that is old: its pane, or its last answer.
+func (m *model) refreshPanel() tea.Cmd {
+	r := m.chosenRow()
 	if r == nil || m.panel.busy || m.panelHeight() == 0 || m.mode == helping {
 		return nil
 	}
@@ -51,11 +51,11 @@ func (m *model) refresh() tea.Cmd {
 		return nil
 	}
 	m.panel.diffOf = ""
-	fresh := m.panel.key == r.key && m.panel.pane == m.visible(r)
+	fresh := m.panel.key == r.key && m.panel.pane == m.hasPaneHere(r)
 	switch {
-	case m.visible(r):
+	case m.hasPaneHere(r):
 		every := panePollFast
-		if m.panel.same >= changed {
+		if m.panel.sameCount >= slowAfter {
 			every = panePollSlow
 		}
 		if fresh && m.now.Sub(m.panel.at) < every-panePollFast/10 {
@@ -63,7 +63,7 @@ func (m *model) refresh() tea.Cmd {
 		}
 		m.panel.busy = true
 		server, pane, member := tmux.Server(r.Member.TmuxServer), r.Member.Pane.ID, r.Member
-		s := seen{key: r.key, pane: true, answer: m.panel.answer, since: r.Since}
+		s := panelText{key: r.key, pane: true, answer: m.panel.answer, since: r.Since}
 		answered := fresh && m.panel.since.Equal(r.Since)
 		return func() tea.Msg {
 			if !answered {
@@ -78,23 +78,23 @@ func (m *model) refresh() tea.Cmd {
 	case fresh && !m.panel.at.IsZero():
 		return nil
 	case r.Member == nil:
-		m.show(seen{key: r.key, note: "p reads its screen from " + r.Host})
+		m.showPanel(panelText{key: r.key, note: "p reads its screen from " + r.Host})
 		return nil
 	}
 	m.panel.busy = true
-	c, key := m.session(r, "show", "--last"), r.key
-	c.within = panelTime
+	c, key := m.sessionCommand(r, "show", "--last"), r.key
+	c.timeLimit = panelTime
 	return func() tea.Msg {
 		got := c.run()
 		if got.failed != "" {
-			return seen{key: key, note: got.failed}
+			return panelText{key: key, note: got.failed}
 		}
-		return seen{key: key, text: got.out, note: "its last answer"}
+		return panelText{key: key, text: got.out, note: "its last answer"}
 	}
 }
 
-// show puts what was read into the panel.
-func (m *model) show(s seen) {
+// showPanel puts what was read into the panel.
+func (m *model) showPanel(s panelText) {
 	if s.diff != (m.panel.diffOf == s.key && s.key != "") { // the person has gone on
 		m.panel.busy = m.panel.busy && s.diff
 		return
@@ -105,10 +105,10 @@ func (m *model) show(s seen) {
 	}
 	same := 0
 	if m.panel.key == s.key && strings.Join(lines, "\n") == strings.Join(m.panel.lines, "\n") {
-		same = m.panel.same + 1
+		same = m.panel.sameCount + 1
 	}
 	s.note = plain.Cut(term.Clean(m.env.Redact(s.note)), maxTitle)
-	m.panel = panel{seen: s, lines: lines, at: m.now, same: same, diffOf: m.panel.diffOf}
+	m.panel = panel{panelText: s, lines: lines, at: m.now, sameCount: same, diffOf: m.panel.diffOf}
 }
 
 // Of a panel, what was said has a part: beside the screen from such a width on, above it from such
@@ -149,31 +149,31 @@ func (m *model) lastExchange(r *row, width, height int) (lines []string) {
 	return lines
 }
 
-// peek reads the screen of an agent without a pane here. Of others, the panel reads the pane again.
-func (m *model) peek(r *row) tea.Cmd {
-	if m.visible(r) {
+// peekScreen reads the screen of an agent without a pane here. Of others, the panel reads the pane again.
+func (m *model) peekScreen(r *row) tea.Cmd {
+	if m.hasPaneHere(r) {
 		m.panel.at = time.Time{}
 		return nil
 	}
-	c, key := m.session(r, "peek"), r.key
+	c, key := m.sessionCommand(r, "peek"), r.key
 	m.message = message{command: c.String(), text: "…"}
-	return func() tea.Msg { return peeked{key, c.run()} }
+	return func() tea.Msg { return peekResult{key, c.run()} }
 }
 
-// peeked is what an agent's screen shows that tmux does not show here.
-type peeked struct {
+// peekResult is what an agent's screen shows that tmux does not show here.
+type peekResult struct {
 	key string
-	ran ran
+	ran commandResult
 }
 
-// peeked shows the screen that was read, or why it could not be.
-func (m *model) peeked(p peeked) {
+// showPeek shows the screen that was read, or why it could not be.
+func (m *model) showPeek(p peekResult) {
 	if p.ran.failed == "" {
-		m.show(seen{key: p.key, text: p.ran.out, note: "at " + m.now.Format("15:04:05")})
+		m.showPanel(panelText{key: p.key, text: p.ran.out, note: "at " + m.now.Format("15:04:05")})
 		p.ran.out = ""
 	}
 	// ran has the panel read again, which would replace the screen that was just read.
 	at := m.panel.at
-	m.ran(p.ran)
+	m.showResult(p.ran)
 	m.panel.at = at
 }

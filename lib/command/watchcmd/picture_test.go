@@ -81,7 +81,7 @@ func TestPage(t *testing.T) {
 		t.Fatalf("the page has %d pictures, not 1", len(parts)/2)
 	}
 	m := testModel(80, 13, rows)
-	m.show(seen{key: m.chosen, text: "Bash command\n  rm -r build\nDo you want to proceed?\n❯ 1. Yes\n  2. No"})
+	m.showPanel(panelText{key: m.chosen, text: "Bash command\n  rm -r build\nDo you want to proceed?\n❯ 1. Yes\n  2. No"})
 	parts[1] = "text\n" + text(m) + "\n"
 	want := strings.Join(parts, "```")
 	if *update {

@@ -40,10 +40,10 @@ func (r *row) address() string {
 	return r.Name
 }
 
-func (r *row) asks() bool { return r.Status == status.Waiting && r.Reason.Asks() }
+func (r *row) asksPerson() bool { return r.Status == status.Waiting && r.Reason.Asks() }
 
-// section returns the heading above the row, from its host or town and its group; "" for none.
-func (r *row) section() string {
+// headingText returns the heading above the row, from its host or town and its group; "" for none.
+func (r *row) headingText() string {
 	var parts []string
 	if r.Member == nil {
 		parts = append(parts, r.Host)
@@ -69,7 +69,7 @@ type reader struct {
 	env        *cli.Env
 	profile    string
 	everywhere bool
-	changes    *changes
+	changes    *changeWatcher
 	lines      map[string]string // texts that were cleaned
 	every      time.Duration     // the least time between two reads
 
@@ -118,7 +118,7 @@ func (r *reader) readProgress(rows []row) {
 		if m := rows[i].Member; m != nil && !rows[i].archived && len(branches) <= maxFolders {
 			at := m.WorksIn()
 			if _, known := branches[at]; !known {
-				branches[at] = r.line(git.BranchOrCommit(git.Top(at)))
+				branches[at] = r.cleanLine(git.BranchOrCommit(git.Top(at)))
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func (r *reader) readProgress(rows []row) {
 			r.running.RUnlock()
 			result.took = time.Since(begin)
 			r.inspections <- result
-			mark(r.changes.seen)
+			wakeReader(r.changes.noticed)
 		})
 	}
 	current := map[session.ID]bool{}
@@ -168,7 +168,7 @@ func (r *reader) read() (s snapshot) {
 		Name: r.env.Name, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: warned,
 		Environ: r.env.Environ, Dir: r.env.Dir, DirDeleted: r.env.DirDeleted, Now: r.env.Now, Started: r.env.Started,
 	}
-	s.err = r.fill(env, &s)
+	s.err = r.readInto(env, &s)
 	s.warned = strings.TrimPrefix(strings.TrimSpace(warned.text), env.Name+": ")
 	s.took = time.Since(began)
 	return s
@@ -187,8 +187,8 @@ func (w *lastWrite) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// fill reads the agents into a snapshot. The error reports what could not be read.
-func (r *reader) fill(env *cli.Env, s *snapshot) error {
+// readInto reads the agents into a snapshot. The error reports what could not be read.
+func (r *reader) readInto(env *cli.Env, s *snapshot) error {
 	scopes, unread := roster.ChosenScopes(env, r.profile, r.everywhere)
 	if scopes == nil || unread != nil && !r.everywhere {
 		return unread
@@ -211,7 +211,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 			doing := one.Activity()
 			s.rows = append(s.rows, row{
 				Hosted: roster.HostedRow(env, own, one), key: key, context: roster.ContextText(doing.Tokens, doing.Window),
-				title: r.line(one.Topic()), archived: roster.IsArchived(*one.Member),
+				title: r.cleanLine(one.Topic()), archived: roster.IsArchived(*one.Member),
 			})
 			if folder := one.StateFolder(); folder != "" && one.Pane.ID != "" {
 				folders = append(folders, folder)
@@ -234,7 +234,7 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 		unread = errors.Join(unread, err)
 		for _, a := range agents {
 			s.rows = append(s.rows, row{
-				Hosted: roster.HostedAgent(a), key: strings.Join([]string{a.Host, a.Profile, a.Town, a.ID, a.Name}, "\t"), title: r.line(a.Title),
+				Hosted: roster.HostedAgent(a), key: strings.Join([]string{a.Host, a.Profile, a.Town, a.ID, a.Name}, "\t"), title: r.cleanLine(a.Title),
 			})
 		}
 	}
@@ -242,17 +242,17 @@ func (r *reader) fill(env *cli.Env, s *snapshot) error {
 	for i := range s.rows {
 		h := &s.rows[i].Hosted
 		for _, text := range []*string{&h.Name, &h.StatusText, &h.Agent, &h.Group, &h.Folder} {
-			*text = r.line(*text)
+			*text = r.cleanLine(*text)
 		}
 	}
-	r.changes.follow(folders)
+	r.changes.followFolders(folders)
 	return unread
 }
 
 func anyMember(*fleet.Member) bool { return true }
 
-// line returns a text for the screen. Most texts are the same the next time.
-func (r *reader) line(s string) string {
+// cleanLine returns a text for the screen. Most texts are the same the next time.
+func (r *reader) cleanLine(s string) string {
 	line, ok := r.lines[s]
 	if !ok {
 		if r.lines == nil || len(r.lines) > maxLines {
@@ -273,9 +273,9 @@ const maxTitle = 400 // bounds what is shown of a name, in characters
 // thousands takes a twentieth of the time, but is never later than late.
 const (
 	pollAfterChange   = 250 * time.Millisecond
-	busy              = time.Second
+	pollWhileBusy     = time.Second
 	pollWithoutChange = 5 * time.Second
-	patient           = 20
+	waitFactor        = 20
 	maxPollWait       = 10 * time.Second
 )
 
@@ -284,39 +284,39 @@ const (
 func (r *reader) scheduleRead(took time.Duration) tea.Cmd {
 	return func() tea.Msg {
 		select {
-		case <-r.changes.now:
+		case <-r.changes.urgent:
 			return r.read()
-		case <-time.After(max(r.every, min(patient*took, maxPollWait))):
+		case <-time.After(max(r.every, min(waitFactor*took, maxPollWait))):
 		}
-		if r.every = pollAfterChange; len(r.changes.seen) > 0 {
-			r.every = busy
+		if r.every = pollAfterChange; len(r.changes.noticed) > 0 {
+			r.every = pollWhileBusy
 		}
 		select {
-		case <-r.changes.now:
-		case <-r.changes.seen:
+		case <-r.changes.urgent:
+		case <-r.changes.noticed:
 		case <-time.After(pollWithoutChange):
 		}
 		return r.read()
 	}
 }
 
-type changes struct {
-	seen     chan struct{}
-	now      chan struct{}     // the person waits for it
+type changeWatcher struct {
+	noticed  chan struct{}
+	urgent   chan struct{}     // the person waits for it
 	watcher  *fsnotify.Watcher // nil if the system has none
 	followed map[string]bool
 }
 
 // newChanges returns changes that follow no folder yet. A burst of events marks seen only once.
-func newChanges() *changes {
-	c := &changes{seen: make(chan struct{}, 1), now: make(chan struct{}, 1), followed: map[string]bool{}}
+func newChanges() *changeWatcher {
+	c := &changeWatcher{noticed: make(chan struct{}, 1), urgent: make(chan struct{}, 1), followed: map[string]bool{}}
 	var err error
-	if c.watcher, err = fsnotify.NewBufferedWatcher(burst); err != nil {
+	if c.watcher, err = fsnotify.NewBufferedWatcher(eventBuffer); err != nil {
 		return c // the agents are read every few seconds
 	}
 	cli.Go(func() {
 		for range c.watcher.Events {
-			mark(c.seen)
+			wakeReader(c.noticed)
 			time.Sleep(pollAfterChange)
 			for range len(c.watcher.Events) { // a burst is one change
 				<-c.watcher.Events
@@ -325,28 +325,28 @@ func newChanges() *changes {
 	})
 	cli.Go(func() {
 		for range c.watcher.Errors { // such as a full queue
-			mark(c.seen)
+			wakeReader(c.noticed)
 		}
 	})
 	return c
 }
 
-// mark has the agents read.
-func mark(c chan<- struct{}) {
+// wakeReader has the agents read.
+func wakeReader(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// burst is the number of changes that are kept until somebody looks. The system keeps more.
-const burst = 128
+// eventBuffer is the number of changes that are kept until somebody looks. The system keeps more.
+const eventBuffer = 128
 
 const maxFollowed = 1000 // bounds the folders that are followed
 
-// follow follows these folders and no others. Of one that is not there yet, it follows the
+// followFolders follows these folders and no others. Of one that is not there yet, it follows the
 // one in which it will be made.
-func (c *changes) follow(folders []string) {
+func (c *changeWatcher) followFolders(folders []string) {
 	if c.watcher == nil {
 		return
 	}
@@ -366,12 +366,12 @@ func (c *changes) follow(folders []string) {
 	for folder := range wanted {
 		if !c.followed[folder] && c.watcher.Add(folder) == nil {
 			c.followed[folder] = true
-			mark(c.seen) // it may have changed after it was read
+			wakeReader(c.noticed) // it may have changed after it was read
 		}
 	}
 }
 
-func (c *changes) close() {
+func (c *changeWatcher) close() {
 	if c.watcher != nil {
 		c.watcher.Close()
 	}

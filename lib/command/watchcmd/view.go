@@ -26,16 +26,16 @@ const maxAge = 6 // the width of the longest age, such as 12d23h
 // gap is what is between two columns, margin what is before the first.
 const gap, margin = 2, 4
 
-func (r *row) short() string {
+func (r *row) shortStatus() string {
 	if r.Status == status.Waiting && r.Reason != "" {
 		return string(r.Reason)
 	}
 	return string(r.Status)
 }
 
-// measure fits the columns into the screen. They depend on all agents, so that nothing
+// fitColumns fits the columns into the screen. They depend on all agents, so that nothing
 // jumps when the list is scrolled.
-func (m *model) measure() {
+func (m *model) fitColumns() {
 	w := widths{age: maxAge}
 	short := 0
 	for i := range m.items {
@@ -49,7 +49,7 @@ func (m *model) measure() {
 		w.context = max(w.context, term.Columns(r.context))
 		w.branch = max(w.branch, term.Columns(r.branch))
 		w.about = max(w.about, term.Columns(m.aboutText(r)))
-		short = max(short, term.Columns(r.short()))
+		short = max(short, term.Columns(r.shortStatus()))
 	}
 	const leastName, leastStatus, leastAbout = 12, 19, 12 // 19 is "waiting (permission" and more of it
 	const leastRest = 24                                  // of a topic beside a branch or a context
@@ -109,12 +109,12 @@ func (m *model) measure() {
 
 const leastPanel = 8 // the height of a screen's body from which on it has a panel
 
-// body is the height between the first line and the last.
-func (m *model) body() int { return max(m.height-2, 0) }
+// bodyHeight is the height between the first line and the last.
+func (m *model) bodyHeight() int { return max(m.height-2, 0) }
 
 // listHeight returns how many lines the list has. The panel gets the others.
 func (m *model) listHeight() int {
-	body := m.body()
+	body := m.bodyHeight()
 	if body < leastPanel || m.items == nil {
 		return body
 	}
@@ -122,24 +122,24 @@ func (m *model) listHeight() int {
 }
 
 // panelHeight returns the lines of the panel, with its rule.
-func (m *model) panelHeight() int { return m.body() - m.listHeight() }
+func (m *model) panelHeight() int { return m.bodyHeight() - m.listHeight() }
 
 // View draws the screen. A footer of several lines replaces the last lines of the panel.
 func (m *model) View() tea.View {
 	v := tea.NewView("")
-	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, m.title()
+	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, m.windowTitle()
 	v.KeyboardEnhancements.ReportAlternateKeys = true // see latin
 	if m.width < 1 || m.height < 1 {
 		return v
 	}
 	lines := []string{m.headerLine()}
 	if m.mode == helping {
-		help := m.help()
+		help := m.helpLines()
 		lines = append(lines, help[min(m.scroll, m.hiddenLines(help)):]...)
 	} else {
-		lines = append(lines, m.listed()...)
+		lines = append(lines, m.listLines()...)
 		if m.panelHeight() > 0 {
-			lines = append(lines, m.shown()...)
+			lines = append(lines, m.panelLines()...)
 		}
 	}
 	last := m.footerLines()
@@ -166,7 +166,7 @@ func (m *model) View() tea.View {
 // ascii replaces gt's own signs on a terminal without them.
 var ascii = strings.NewReplacer("─", "-", "·", "-", "…", "~", "↑", "^", "↓", "v", "│", "|")
 
-func (m *model) title() string {
+func (m *model) windowTitle() string {
 	n := 0
 	for i := range m.rows {
 		if m.rows[i].Status == status.Waiting {
@@ -189,7 +189,7 @@ func (m *model) headerLine() string {
 			used += term.Columns(text)
 		}
 	}
-	between, counts := " ", m.counts()
+	between, counts := " ", m.countStatuses()
 	for _, s := range roster.StatusOrder {
 		text := fmt.Sprintf("%d %s", counts[s], s)
 		if counts[s] == 0 {
@@ -202,10 +202,10 @@ func (m *model) headerLine() string {
 		between = " · "
 	}
 	var parts []string
-	if m.waiting {
+	if m.waitingOnly {
 		parts = append(parts, "only waiting")
 	}
-	if m.archive {
+	if m.archivedOnly {
 		parts = append(parts, "archived")
 	}
 	if m.filter != "" {
@@ -226,7 +226,7 @@ func (m *model) headerLine() string {
 	return left.String() + strings.Repeat(" ", space) + m.style.Dim(right)
 }
 
-func plainly(text string) string { return text }
+func unpainted(text string) string { return text }
 
 // statusPaint returns what paints a text in the colour of a status, bold if it is urgent.
 func (m *model) statusPaint(of status.Status, urgent bool) func(string) string {
@@ -238,17 +238,17 @@ func (m *model) statusPaint(of status.Status, urgent bool) func(string) string {
 	}
 }
 
-// listed returns the lines of the list, or why it is empty, in exactly listHeight lines.
-func (m *model) listed() (lines []string) {
+// listLines returns the lines of the list, or why it is empty, in exactly listHeight lines.
+func (m *model) listLines() (lines []string) {
 	height := m.listHeight()
 	switch {
 	case len(m.items) > 0:
 		for i := m.offset; i < len(m.items) && len(lines) < height; i++ {
-			lines = append(lines, m.line(&m.items[i]))
+			lines = append(lines, m.rowLine(&m.items[i]))
 		}
-	case len(m.rows) > 0 && m.filter == "" && !m.waiting:
+	case len(m.rows) > 0 && m.filter == "" && !m.waitingOnly:
 		text := fmt.Sprintf("    all agents are archived (%d); E shows them", len(m.rows))
-		if m.archive {
+		if m.archivedOnly {
 			text = "    no agent is archived; E shows the others"
 		}
 		lines = append(lines, m.style.Dim(term.Cut(text, m.width)))
@@ -263,29 +263,29 @@ func (m *model) listed() (lines []string) {
 	return lines
 }
 
-// line draws a row or heading of the list. A width of 0 hides the column.
-func (m *model) line(i *item) string {
+// rowLine draws a row or heading of the list. A width of 0 hides the column.
+func (m *model) rowLine(i *item) string {
 	switch {
 	case i.row == nil:
-		return m.section(i)
+		return m.headingLine(i)
 	case m.width < margin:
 		return ""
 	}
 	r, w := i.row, m.widths
 	chosen := r.key == m.chosen
-	urgent := r.asks() || r.Status == status.Error
-	paint, name, dim := m.statusPaint(r.Status, urgent), plainly, m.style.Dim
+	urgent := r.asksPerson() || r.Status == status.Error
+	paint, name, dim := m.statusPaint(r.Status, urgent), unpainted, m.style.Dim
 	if urgent {
 		name = m.style.Bold
 	}
 	begin := "  "
 	// A colour ends with a reset, which would end the reverse video of the chosen row, too.
 	if chosen {
-		paint, name, dim, begin = plainly, plainly, plainly, "> "
+		paint, name, dim, begin = unpainted, unpainted, unpainted, "> "
 	}
 	does := r.StatusText
 	if w.short {
-		does = r.short()
+		does = r.shortStatus()
 	}
 	cut, about := term.Cut, m.aboutText(r)
 	if about == r.Folder {
@@ -298,7 +298,7 @@ func (m *model) line(i *item) string {
 		fit   func(string, int) string
 		paint func(string) string
 	}{
-		{w.status, does, term.Pad, paint}, {w.age, m.age(r.Since), padLeft, plainly}, {w.agent, r.Agent, term.Pad, dim},
+		{w.status, does, term.Pad, paint}, {w.age, m.ageText(r.Since), padLeft, unpainted}, {w.agent, r.Agent, term.Pad, dim},
 		{w.context, r.context, padLeft, dim}, {w.branch, r.branch, term.Pad, dim}, {w.about, about, cut, dim},
 	} {
 		if c.width > 0 {
@@ -313,8 +313,8 @@ func (m *model) line(i *item) string {
 
 func padLeft(text string, width int) string { return fmt.Sprintf("%*s", width, text) }
 
-// section returns the line of a heading, with when a host that does not answer was last seen.
-func (m *model) section(i *item) string {
+// headingLine returns the line of a heading, with when a host that does not answer was last seen.
+func (m *model) headingLine(i *item) string {
 	text := i.heading
 	for host, seen := range m.silent {
 		if text == host || strings.HasPrefix(text, host+" · ") {
@@ -330,7 +330,7 @@ func (m *model) section(i *item) string {
 	return m.style.Cyan(text)
 }
 
-func (m *model) age(since time.Time) string {
+func (m *model) ageText(since time.Time) string {
 	if since.IsZero() {
 		return ""
 	}
@@ -341,11 +341,11 @@ func (m *model) age(since time.Time) string {
 	return duration.Format(duration.Rough(d))
 }
 
-// shown returns the panel: its rule, the last exchange and what was read of the chosen agent.
-func (m *model) shown() []string {
+// panelLines returns the panel: its rule, the last exchange and what was read of the chosen agent.
+func (m *model) panelLines() []string {
 	height := m.panelHeight()
-	r := m.row()
-	lines := []string{m.rule(r)}
+	r := m.chosenRow()
+	lines := []string{m.panelRule(r)}
 	if r == nil {
 		return lines
 	}
@@ -372,7 +372,7 @@ func (m *model) shown() []string {
 			}
 			return lines
 		}
-	} else if height >= leastAbove && !r.asks() {
+	} else if height >= leastAbove && !r.asksPerson() {
 		for _, line := range m.lastExchange(r, m.width-2, max(height/3, 2)) {
 			lines = append(lines, m.style.Dim("  "+line))
 			height--
@@ -395,14 +395,14 @@ func (m *model) visibleLines(r *row, height int) []string {
 		return lines[:min(height, len(lines))]
 	}
 	if m.mode == answering {
-		height = max(height-len(m.asked)-1, 0)
+		height = max(height-len(m.optionTexts)-1, 0)
 	}
 	first := len(lines) - 1
 	for first >= 0 && !firstOption().MatchString(lines[first]) {
 		first--
 	}
 	from := max(len(lines)-height, 0)
-	if height > 0 && first > 0 && r.asks() {
+	if height > 0 && first > 0 && r.asksPerson() {
 		asked := first - 1
 		for asked > 0 && strings.TrimSpace(lines[asked]) == "" {
 			asked--
@@ -416,8 +416,8 @@ func (m *model) visibleLines(r *row, height int) []string {
 	return lines[from:min(from+height, len(lines))]
 }
 
-// rule returns the line above the panel: the chosen row, and at the right what the list hides.
-func (m *model) rule(r *row) string {
+// panelRule returns the line above the panel: the chosen row, and at the right what the list hides.
+func (m *model) panelRule(r *row) string {
 	left := "──"
 	if r != nil {
 		left += " " + r.address()
@@ -474,7 +474,7 @@ func (m *model) footerLines() []string {
 	switch m.mode {
 	case helping:
 		text := " any key goes back"
-		if m.hiddenLines(m.help()) > 0 {
+		if m.hiddenLines(m.helpLines()) > 0 {
 			text = " up, down · another key goes back"
 		}
 		return []string{m.style.Dim(cut(text))}
@@ -482,10 +482,10 @@ func (m *model) footerLines() []string {
 		return []string{m.style.Bold(m.style.Yellow(cut(" " + m.ask.title)))}
 	case answering:
 		var lines []string
-		for i, text := range m.asked {
+		for i, text := range m.optionTexts {
 			lines = append(lines, m.style.Bold(m.style.Yellow(cut(fmt.Sprintf(" %d. %s", i+1, text)))))
 		}
-		return append(lines, cut(fmt.Sprintf(" answer %s with 1 to %d, or esc: %s", m.addressOrIt(m.about), len(m.asked), m.option)))
+		return append(lines, cut(fmt.Sprintf(" answer %s with 1 to %d, or esc: %s", m.addressOrIt(m.about), len(m.optionTexts), m.typedNumber)))
 	case typing:
 		prompt := m.inputPrompt()
 		lines := strings.Split(m.input.View(), "\n")
@@ -496,7 +496,7 @@ func (m *model) footerLines() []string {
 		return lines
 	}
 	if m.message.command != "" {
-		return m.outcome()
+		return m.outcomeLines()
 	}
 	switch {
 	case m.err != nil:
@@ -506,8 +506,8 @@ func (m *model) footerLines() []string {
 	}
 	var keys []string
 	for _, b := range bindings() {
-		if b.short != "" && (len(m.rows) > 0 || b.always) {
-			keys = append(keys, b.keys[0]+" "+b.short)
+		if b.footerText != "" && (len(m.rows) > 0 || b.needsNoAgent) {
+			keys = append(keys, b.keys[0]+" "+b.footerText)
 		}
 	}
 	text := " " + strings.Join(keys, " · ")
@@ -520,8 +520,8 @@ func (m *model) footerLines() []string {
 
 const maxOutcome = 3 // bounds the lines of an error
 
-// outcome returns the result of the last command: one line, or some red ones if it failed.
-func (m *model) outcome() []string {
+// outcomeLines returns the result of the last command: one line, or some red ones if it failed.
+func (m *model) outcomeLines() []string {
 	text := " " + m.message.command
 	if m.message.text != "" {
 		text += ": " + m.message.text
@@ -539,7 +539,7 @@ func (m *model) outcome() []string {
 
 // addressOrIt returns the address of the agent in the row with this key, or "it" if the row is gone.
 func (m *model) addressOrIt(key string) string {
-	if r := m.find(key); r != nil {
+	if r := m.findRow(key); r != nil {
 		return r.address()
 	}
 	return "it"
@@ -555,18 +555,18 @@ func (m *model) inputPrompt() string {
 func (m *model) inputColumn() int { return term.Columns(m.inputPrompt()) }
 
 // hiddenLines returns how many lines of the help the screen has no room for.
-func (m *model) hiddenLines(help []string) int { return max(len(help)-m.body(), 0) }
+func (m *model) hiddenLines(help []string) int { return max(len(help)-m.bodyHeight(), 0) }
 
-func (m *model) help() (lines []string) {
+func (m *model) helpLines() (lines []string) {
 	widest := 0
 	for _, b := range bindings() {
 		widest = max(widest, len(b.name()))
 	}
 	lines = append(lines, "")
 	for _, b := range bindings() {
-		if b.does != "" {
+		if b.helpText != "" {
 			key := "  " + term.Pad(b.name(), widest) + "  "
-			does := strings.Split(term.Fill(key+b.does, m.width, len(key)), "\n")
+			does := strings.Split(term.Fill(key+b.helpText, m.width, len(key)), "\n")
 			does[0] = m.style.Bold(term.Cut(key, m.width)) + term.Cut(strings.TrimPrefix(does[0], key), m.width-len(key))
 			for i := range does[1:] {
 				does[i+1] = term.Cut(does[i+1], m.width)

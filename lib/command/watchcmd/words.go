@@ -17,8 +17,8 @@ import (
 	"gt/lib/view/wordsearch"
 )
 
-// sought is what conversations have of the filter's words.
-type sought struct {
+// filterSearch is what conversations have of the filter's words.
+type filterSearch struct {
 	words string
 	stop  context.CancelFunc
 	found map[session.ID]match // of sessions and chains
@@ -32,8 +32,8 @@ type match struct {
 	text string
 }
 
-// answered is the end of a search in conversations.
-type answered struct {
+// searchResult is the end of a search in conversations.
+type searchResult struct {
 	words string
 	found map[session.ID]match
 	err   error
@@ -51,17 +51,17 @@ func (m *model) searchFilter() tea.Cmd {
 	}
 	ctx, stop := context.WithCancel(m.reader.ctx)
 	last := m.sought
-	if m.sought = (sought{words: words, stop: stop}); last.words != "" && strings.HasPrefix(words, last.words) {
+	if m.sought = (filterSearch{words: words, stop: stop}); last.words != "" && strings.HasPrefix(words, last.words) {
 		m.sought.found = last.found
 	}
-	m.list()
+	m.fillItems()
 	m.sought.chosen = m.chosen
 	return func() tea.Msg {
 		all, err := m.searchTyped(ctx, words)
 		if ctx.Err() != nil { // the person has typed on
 			return nil
 		}
-		a := answered{words: words, found: map[session.ID]match{}, err: err}
+		a := searchResult{words: words, found: map[session.ID]match{}, err: err}
 		for i, s := range all {
 			for _, id := range []session.ID{s.ID, s.Chain} {
 				if _, known := a.found[id]; id != "" && !known {
@@ -109,9 +109,9 @@ func (m *model) searchTyped(ctx context.Context, words string) ([]wordsearch.Ses
 	return wordsearch.ReadSessions(bytes.NewReader(result.Out)), err
 }
 
-// takeFound lists the agents whose conversations have the words as well. The best is chosen if no agent
+// takeSearchResult lists the agents whose conversations have the words as well. The best is chosen if no agent
 // has them in its name or title, and the person has done nothing in the list since the search began.
-func (m *model) takeFound(a answered) {
+func (m *model) takeSearchResult(a searchResult) {
 	switch {
 	case a.words != m.sought.words:
 		return
@@ -120,17 +120,17 @@ func (m *model) takeFound(a answered) {
 	}
 	m.sought.found = a.found
 	untouched := !m.sought.acted && m.chosen == m.sought.chosen
-	m.list()
+	m.fillItems()
 	best, rank, words := -1, 0, foldedWords(m.filter)
 	for i := range m.items {
 		r := m.items[i].row
 		if r == nil {
 			continue
 		}
-		if r.matches(words) {
+		if r.matchesWords(words) {
 			return
 		}
-		if f, ok := m.foundIn(r); ok && (best < 0 || f.rank < rank) {
+		if f, ok := m.bestMatch(r); ok && (best < 0 || f.rank < rank) {
 			best, rank = i, f.rank
 		}
 	}
@@ -139,8 +139,8 @@ func (m *model) takeFound(a answered) {
 	}
 }
 
-// foundIn returns what was found in the conversations of an agent of this host.
-func (m *model) foundIn(r *row) (best match, ok bool) {
+// bestMatch returns what was found in the conversations of an agent of this host.
+func (m *model) bestMatch(r *row) (best match, ok bool) {
 	if r.Member == nil || len(m.sought.found) == 0 {
 		return best, false
 	}
@@ -155,7 +155,7 @@ func (m *model) foundIn(r *row) (best match, ok bool) {
 // aboutText returns what the list shows of an agent in its last column: its title or
 // folder, or the words that were found in its conversations.
 func (m *model) aboutText(r *row) string {
-	if f, ok := m.foundIn(r); ok && m.filter != "" && !r.matches(foldedWords(m.filter)) {
+	if f, ok := m.bestMatch(r); ok && m.filter != "" && !r.matchesWords(foldedWords(m.filter)) {
 		return f.text
 	}
 	return cmp.Or(r.title, r.Folder)

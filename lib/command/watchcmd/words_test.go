@@ -91,13 +91,13 @@ func TestLateAnswerMovesNoChoice(t *testing.T) {
 		m := testModel(100, 20, rows)
 		m.sought.found = map[session.ID]match{"of-api": {0, "an"}, "of-db": {1, "an"}, "of-web": {2, "an"}}
 		m.sought.words, m.filter = "an", "an"
-		m.list()
+		m.fillItems()
 		press(m, "/")
 		m.Update(tea.PasteMsg{Content: "chor"})
 		press(m, "enter")
 		act(m)
 		before := m.chosen
-		m.Update(answered{words: "anchor", found: map[session.ID]match{"of-web": {0, "anchor"}, "of-api": {1, "anchor"}, "of-db": {2, "anchor"}}})
+		m.Update(searchResult{words: "anchor", found: map[session.ID]match{"of-web": {0, "anchor"}, "of-api": {1, "anchor"}, "of-db": {2, "anchor"}}})
 		if want := map[bool]string{true: rows[2].key, false: before}[name == "nothing"]; m.chosen != want {
 			t.Errorf("%s: chosen %q, want %q", name, m.chosen, want)
 		}

@@ -85,7 +85,7 @@ func sweepScratch(dir, boot string) {
 		if len(words) > 3 {
 			ns = words[2]
 		}
-		switch process.Noted(pid, words[1], boot, ns).Presence() {
+		switch process.ProcFromRecord(pid, words[1], boot, ns).Presence() {
 		case process.Unseen:
 			if time.Since(info.ModTime()).Abs() < maxUnseenAge {
 				continue

@@ -93,7 +93,7 @@ func inheritedFile(name string, words []string) string {
 
 // FindLauncher returns what the client with process p was started in, inside its pane.
 func FindLauncher(known *agent.Table, c agent.Client, p process.Proc, pane tmux.Pane) Launcher {
-	path, reached := process.Path(p.PID, pane.PID)
+	path, reached := process.AncestorPath(p.PID, pane.PID)
 	server := process.Parent(pane.PID)
 	if !reached || !strings.HasPrefix(process.Name(server), "tmux") {
 		return Launcher{Why: "it does not run below its pane, as far as can be seen from here"}
@@ -131,7 +131,7 @@ func IsCleared(p process.Proc, pane tmux.Pane) bool {
 // FindClientProcess returns the client's process at or below p, which may be a launcher, or p if there
 // is none.
 func FindClientProcess(known *agent.Table, c agent.Client, p process.Proc) process.Proc {
-	if !p.Alive() {
+	if !p.IsAlive() {
 		return p
 	}
 	same := clientMatcher(known, c)
@@ -173,9 +173,9 @@ func (w walkedPath) judgePath(path []process.Info, server int) (l Launcher, err 
 	if err != nil {
 		return l, err
 	}
-	l.Limits = outer.Limits.Changed(serverBounds.Limits)
+	l.Limits = outer.Limits.ChangedFrom(serverBounds.Limits)
 	clientBounds, err := process.BoundsOf(path[0].PID)
-	l.Boxed = err != nil || len(clientBounds.Differ(serverBounds)) > 0
+	l.Boxed = err != nil || len(clientBounds.DifferingWalls(serverBounds)) > 0
 	if l.Words, err = w.allWords(); err != nil {
 		return l, err
 	}
@@ -231,7 +231,7 @@ func checkBounds(above int, p process.Info, words []string) error {
 	if err != nil {
 		return err
 	}
-	walls := slices.DeleteFunc(a.Differ(b), func(wall string) bool { return slices.Contains(changedWalls(p.Name, words), wall) })
+	walls := slices.DeleteFunc(a.DifferingWalls(b), func(wall string) bool { return slices.Contains(changedWalls(p.Name, words), wall) })
 	if len(walls) == 0 { // mutant always: . TestScripts/handoff_box_unknown
 		return nil
 	}
@@ -250,13 +250,13 @@ func programTitle(p process.Info) string {
 // are a complete command line, of a program that starts the client in its own way. unseen
 // reports a sandbox or container whose command line cannot be seen.
 func TypedWords(known *agent.Table, c agent.Client, p process.Proc) (words []string, whole, unseen bool) {
-	path, _ := process.Path(p.PID, 0)
+	path, _ := process.AncestorPath(p.PID, 0)
 	pane := slices.IndexFunc(path, func(p process.Info) bool { return strings.HasPrefix(p.Name, "tmux") })
 	if pane >= 0 {
 		path = path[:pane]
 	}
 	if len(path) == 0 {
-		return nil, false, process.Contained()
+		return nil, false, process.IsContained()
 	}
 	w := walkPath(path, clientMatcher(known, c))
 	end := len(path)
@@ -271,5 +271,5 @@ func TypedWords(known *agent.Table, c agent.Client, p process.Proc) (words []str
 	if err != nil {
 		return nil, false, true
 	}
-	return words, false, len(words) == 0 && w.shell < 0 && process.Contained()
+	return words, false, len(words) == 0 && w.shell < 0 && process.IsContained()
 }

@@ -107,7 +107,7 @@ func (p Packer) markMoving(id instance.ID) (*instance.Instance, error) {
 	if err := p.Movable(held.Instance); err != nil {
 		return nil, err
 	}
-	if err := git.Portable(held.Path, gitWait); err != nil {
+	if err := git.CheckPortable(held.Path, gitWait); err != nil {
 		return nil, cannotPack(held.Instance, err)
 	}
 	if held.Moved != nil && held.Moved.Complete && !p.Again {
@@ -208,7 +208,7 @@ func (p Packer) Question(in *instance.Instance) ([]byte, error) {
 	if of := p.memberOf(in); of.CurrentID != "" && !of.CurrentID.Invented() {
 		m.Session = sessionOf(of)
 	}
-	roots, err := git.Roots(in.Path, gitWait)
+	roots, err := git.RootCommits(in.Path, gitWait)
 	if err == nil {
 		m.Git = &Git{Roots: roots}
 	} else if !errors.Is(err, git.ErrNotRepository) {

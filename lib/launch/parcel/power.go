@@ -138,7 +138,7 @@ func (r reference) hasEntry(e git.Entry) bool {
 		return false
 	}
 	defer root.Close()
-	if atomicfile.LinklessIn(root, path.Dir(e.Path), false) != nil {
+	if atomicfile.CheckLinksIn(root, path.Dir(e.Path), false) != nil {
 		return false
 	}
 	info, err := root.Lstat(e.Path)
@@ -167,7 +167,7 @@ func (w *unpacking) references() (all []reference, err error) {
 	}
 	tops := []string{w.Repository}
 	if w.oldInstance != nil {
-		if main, ok, err := git.Holds(w.oldInstance.Path, w.Git.Roots, gitWait); err == nil && ok && main == w.Repository {
+		if main, ok, err := git.HasCommits(w.oldInstance.Path, w.Git.Roots, gitWait); err == nil && ok && main == w.Repository {
 			if top := place.Real(git.Top(w.oldInstance.Path)); top != w.Repository {
 				tops = append([]string{top}, tops...)
 			}

@@ -514,12 +514,12 @@ func (w *unpacking) makeRecords(h home.Home, current session.ID, transcript stri
 		if err := store.Put(one, atomicfile.Synced); err != nil {
 			return err
 		}
-		if kept, err := w.Store.State.FixedAt(string(one.ID)); err != nil {
+		if kept, err := w.Store.State.FixedPlace(string(one.ID)); err != nil {
 			return err
 		} else if kept != "" && kept != h.Runtime() {
-			w.Store.State.Unfix(string(one.ID)) // it worked in another folder here
+			w.Store.State.UnfixHome(string(one.ID)) // it worked in another folder here
 		}
-		if err := w.Store.State.Fix(string(one.ID), h.Runtime()); err != nil {
+		if err := w.Store.State.FixHome(string(one.ID), h.Runtime()); err != nil {
 			return err
 		}
 	}

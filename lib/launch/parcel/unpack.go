@@ -312,7 +312,7 @@ func (w *unpacking) findRepository() error {
 	case w.Clone != "":
 		return w.planClone()
 	case w.Folder != "":
-		main, ok, err := git.Holds(w.Folder, g.Roots, gitWait)
+		main, ok, err := git.HasCommits(w.Folder, g.Roots, gitWait)
 		switch {
 		case err != nil:
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot use the folder '%s': %w", w.Folder, err))
@@ -353,7 +353,7 @@ func (w *unpacking) findRepository() error {
 // commit.
 func (w *unpacking) repositories() (found []string, err error) {
 	if w.oldInstance != nil { // it comes back to its own
-		if main, ok, err := git.Holds(w.oldInstance.Path, w.Git.Roots, gitWait); ok && err == nil {
+		if main, ok, err := git.HasCommits(w.oldInstance.Path, w.Git.Roots, gitWait); ok && err == nil {
 			return []string{main}, nil
 		}
 	}
@@ -375,7 +375,7 @@ func (w *unpacking) repositories() (found []string, err error) {
 	slices.Sort(dirs)
 	for _, dir := range slices.Compact(dirs) {
 		// It is not a folder that is gone or that is not a repository.
-		if main, ok, err := git.Holds(dir, w.Git.Roots, gitWait); ok && err == nil && !slices.Contains(found, main) {
+		if main, ok, err := git.HasCommits(dir, w.Git.Roots, gitWait); ok && err == nil && !slices.Contains(found, main) {
 			found = append(found, main)
 		}
 	}
@@ -480,7 +480,7 @@ func (w *unpacking) findPlaceItLeft() (bool, error) {
 	if root != nil {
 		root.Close()
 	}
-	if atomicfile.Unread(err) && !errors.Is(err, fs.ErrNotExist) {
+	if atomicfile.IsSystemError(err) && !errors.Is(err, fs.ErrNotExist) {
 		return false, err // it may be as it was
 	}
 	if err != nil || state != w.oldInstance.Moved.State { // mutant never: . TestScripts/session_back$
@@ -582,14 +582,14 @@ func (w *unpacking) resetWorktree() error {
 		return err
 	}
 	for _, name := range w.Before {
-		if atomicfile.LinklessIn(root, filepath.Dir(name), false) != nil {
+		if atomicfile.CheckLinksIn(root, filepath.Dir(name), false) != nil {
 			continue
 		}
 		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot remove '%s' in '%s': %w", git.Quote(name), w.Worktree, err)
 		}
 	}
-	if err := git.Reset(w.Worktree, w.Git.Head, w.Git.Index, gitWait); err != nil {
+	if err := git.ResetWorktree(w.Worktree, w.Git.Head, w.Git.Index, gitWait); err != nil {
 		return fmt.Errorf("cannot change the worktree '%s': %w", w.Worktree, err)
 	}
 	return w.writeChanges()
@@ -610,7 +610,7 @@ func (w *unpacking) clearWay(root *os.Root) error {
 		}
 	}
 	for _, name := range *w.InTheWay {
-		if _, err := root.Lstat(name + replacedSuffix); err == nil || atomicfile.LinklessIn(root, filepath.Dir(name), false) != nil {
+		if _, err := root.Lstat(name + replacedSuffix); err == nil || atomicfile.CheckLinksIn(root, filepath.Dir(name), false) != nil {
 			continue // done by one that was killed
 		}
 		if err := atomicfile.RenameIn(root, name, name+replacedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -644,7 +644,7 @@ func (w *unpacking) writeChanges() error {
 		if !tracked[name] { // mutant never: TestRemovesItsOwn
 			continue // it is not the parcel's to remove
 		}
-		if err := atomicfile.LinklessIn(root, filepath.Dir(name), false); errors.Is(err, fs.ErrNotExist) {
+		if err := atomicfile.CheckLinksIn(root, filepath.Dir(name), false); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
 			return writeError(name, err)
@@ -656,7 +656,7 @@ func (w *unpacking) writeChanges() error {
 	var names []string // those that are written
 	for _, f := range w.Git.Files {
 		err := runInOrder(
-			func() error { return atomicfile.LinklessIn(root, filepath.Dir(f.Path), true) },
+			func() error { return atomicfile.CheckLinksIn(root, filepath.Dir(f.Path), true) },
 			func() error { return w.clearPath(root, f.Path) },
 			func() error { return w.putFile(root, f) },
 		)
@@ -667,13 +667,13 @@ func (w *unpacking) writeChanges() error {
 			names = append(names, f.Path)
 		}
 	}
-	if err := atomicfile.LinklessIn(root, cmp.Or(w.Git.Within, "."), true); err != nil {
+	if err := atomicfile.CheckLinksIn(root, cmp.Or(w.Git.Within, "."), true); err != nil {
 		return writeError(w.Git.Within, err)
 	}
 	if err := atomicfile.Sync(w.Worktree, names); err != nil {
 		return err
 	}
-	return git.Intend(w.Worktree, w.Git.Intended, gitWait)
+	return git.IntendToAdd(w.Worktree, w.Git.Intended, gitWait)
 }
 
 // clearPath removes a file. A folder with files that did not go along is renamed.

@@ -45,7 +45,7 @@ func Exec(env *cli.Env, name string) error {
 	}
 	socket, _ := tmux.FromEnv(env.Getenv)
 	server := tmux.Server(socket)
-	data, err := server.Take(buffer)
+	data, err := server.TakeBuffer(buffer)
 	if err != nil {
 		return cli.Fail(cli.IO, err)
 	}

@@ -76,7 +76,7 @@ func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []
 	if err != nil {
 		return err
 	}
-	if err := server.Note(pane, firstNote, stateWaits); err != nil {
+	if err := server.SetNote(pane, firstNote, stateWaits); err != nil {
 		return err
 	}
 	b := tmux.NewBuffer()
@@ -98,7 +98,7 @@ func (f FirstPrompt) typeInto(server tmux.Server) error {
 	note := func(word string) {
 		if word != notedState {
 			notedState = word
-			_ = server.Note(f.Pane, firstNote, word) // only the starter waits for it
+			_ = server.SetNote(f.Pane, firstNote, word) // only the starter waits for it
 		}
 	}
 	var takesSince time.Time // since when it takes a prompt
@@ -267,7 +267,7 @@ const (
 // FirstPromptState returns the state of an agent's first prompt: it is pending, the client
 // asks something first, or typing it failed.
 func FirstPromptState(server tmux.Server, pane string) (pending, asked bool, failure string) {
-	word, err := server.Noted(pane, firstNote)
+	word, err := server.NoteOf(pane, firstNote)
 	if err != nil { // tmux is busy or the pane is gone, which others notice
 		return true, false, ""
 	}

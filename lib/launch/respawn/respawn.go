@@ -38,11 +38,11 @@ import (
 type Run struct {
 	Dir string `json:"dir"`
 	// Folder identifies Dir; the agent starts in no other folder.
-	Folder place.Folder `json:"folder,omitzero"`
-	Args   []string     `json:"args"`
-	Env    []string     `json:"env"`
-	Pane   string       `json:"pane"`
-	Remain tmux.Remain  `json:"remain_on_exit"`
+	Folder place.Folder       `json:"folder,omitzero"`
+	Args   []string           `json:"args"`
+	Env    []string           `json:"env"`
+	Pane   string             `json:"pane"`
+	Remain tmux.RemainSetting `json:"remain_on_exit"`
 	// Shell is the shell from which the agent was started in this pane and which returns
 	// when the agent ends; "" if the pane is the agent's.
 	Shell string `json:"shell,omitempty"`
@@ -130,7 +130,7 @@ func (s Successor) idVars(id session.ID) []string {
 func (s Successor) PlanRun(prev Previous, next agent.NextRun, known *agent.Table) Run {
 	var args []string
 	if s.Client.Name == prev.Client {
-		args = process.Typed(prev.Args, prev.Dir)
+		args = process.TypedCommand(prev.Args, prev.Dir)
 		if prev.Process.IsSet() && !isRunnable(args, prev.Dir, prev.Environ) { // an update removed the version that still runs
 			args = append(slices.Clone(s.Client.Command), s.Client.ChosenArgs(args)...)
 		}
@@ -287,7 +287,7 @@ type RunPane struct {
 	Server tmux.Server
 	Pane   tmux.Pane
 	// Remain is the pane's setting once the agent runs; if unset, the current one.
-	Remain tmux.Remain
+	Remain tmux.RemainSetting
 	// OldAgent is the agent of another pane, which is asked to end, so that its end hook can
 	// run, and then killed. It is unset for this program's own agent.
 	OldAgent process.Proc
@@ -325,13 +325,13 @@ func (s Successor) Replace(runPane RunPane, r Run) (err error) {
 	vars, unset := s.SharedVars()
 	warn(runPane.Server.SetEnvironment(runPane.Pane.ID, vars, unset, envWait))
 	if runPane.OldAgent.IsSet() {
-		if err := runPane.Server.Keep(runPane.Pane.ID); err != nil { // the pane must outlive its agent
+		if err := runPane.Server.KeepPane(runPane.Pane.ID); err != nil { // the pane must outlive its agent
 			return err
 		}
 		inits := process.Inits(runPane.Pane.PID)
 		var leftovers []process.Proc
 		if runPane.AgentOnly {
-			leftovers = process.OnTerminal(runPane.Pane.PID)
+			leftovers = process.SharingTerminal(runPane.Pane.PID)
 		}
 		if tree := live.ProcessTree(runPane.OldAgent); !live.Terminate(runPane.OldAgent, stopGrace) {
 			live.KillAll(append(tree, live.ProcessTree(runPane.OldAgent)...)) // otherwise two agents would run
@@ -352,7 +352,7 @@ func (s Successor) Replace(runPane RunPane, r Run) (err error) {
 	signal.Ignore(syscall.SIGHUP) // respawning sends it to the whole pane, but the caller continues
 	buffer := tmux.NewBuffer()
 	if err := runPane.Server.Respawn(runPane.Pane.ID, !s.Home.Town.Personal, buffer, data, runPane.Self, "--exec", string(buffer)); err != nil {
-		_ = runPane.Server.Drop(buffer) // it may not have been loaded
+		_ = runPane.Server.DropBuffer(buffer) // it may not have been loaded
 		warn(runPane.Server.RestoreRemainOnExit(runPane.Pane.ID, oldRemain))
 		return err
 	}

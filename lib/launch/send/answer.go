@@ -87,7 +87,7 @@ func (t Target) Answer(n int, digest string, limits Limits) (agent.Option, error
 	if q.Next != "" || wanted.Selected { // mutant never: . TestScripts/session_answer$
 		return wanted, t.selectOption(q, n-1, limits)
 	}
-	if err := t.Server.Type(t.Pane, strconv.Itoa(n)); err != nil {
+	if err := t.Server.TypeText(t.Pane, strconv.Itoa(n)); err != nil {
 		return agent.Option{}, err
 	}
 	var selected time.Time
@@ -106,7 +106,7 @@ func (t Target) selectOption(q agent.Question, at int, limits Limits) error {
 		if from > at {
 			key = q.Previous
 		}
-		if err := t.Server.Keys(t.Pane, key); err != nil {
+		if err := t.Server.PressKeys(t.Pane, key); err != nil {
 			return err
 		}
 		for begin := time.Now(); q.Selected() == from; time.Sleep(pollInterval) {
@@ -141,7 +141,7 @@ func (t Target) waitUntilTaken(q agent.Question, limits Limits, enter func(curre
 		case time.Since(begin) > limits.Submit:
 			return ErrNotTaken
 		case !entered && enter(current):
-			if err := t.Server.Type(t.Pane, "\r"); err != nil {
+			if err := t.Server.TypeText(t.Pane, "\r"); err != nil {
 				return err
 			}
 			entered = true

@@ -185,7 +185,7 @@ func (t Target) trySend(text string, limits Limits) (Proof, error) {
 	} else if err != nil {
 		return NoProof, err
 	}
-	if err := t.Server.Type(t.Pane, "\r"); err != nil {
+	if err := t.Server.TypeText(t.Pane, "\r"); err != nil {
 		return NoProof, err
 	}
 	if !t.Client.KnowsInput() {
@@ -236,11 +236,11 @@ func (t Target) showsLoss(text string) bool {
 // read. It was lost if nothing shows then that the client took it: no hook, no conversation, no
 // work. Otherwise it is not pasted again, because it may still be on its way.
 func (t Target) pasteAgain(text, piece, before, earlier string, begin time.Time, within time.Duration) (string, error) {
-	if err := t.Server.Type(t.Pane, lossKey); err != nil {
+	if err := t.Server.TypeText(t.Pane, lossKey); err != nil {
 		return "", err
 	}
 	firstBox, err := t.awaitArrival(before, false, begin, within, within)
-	if err := t.Server.Type(t.Pane, "\x7f"); err != nil {
+	if err := t.Server.TypeText(t.Pane, "\x7f"); err != nil {
 		return "", err
 	}
 	if err != nil {
@@ -351,7 +351,7 @@ func (t Target) awaitProof(text, earlier string, since time.Time, limits Limits)
 		v.shown = v.input != agent.Draft && strings.Contains(withoutSpace(shown), words)
 		switch s.takeView(v) {
 		case enterDue:
-			if err := t.Server.Type(t.Pane, "\r"); err != nil {
+			if err := t.Server.TypeText(t.Pane, "\r"); err != nil {
 				return t.proofAtEnd(v.hookReported, since, err)
 			}
 		case takenProven:

@@ -63,7 +63,7 @@ func Plan(dir, branch, at string) (w instance.Worktree, work string, err error) 
 			return w, "", explainCheckedOut(&git.CheckedOutError{Branch: branch, Path: other.Path, Lock: other.Lock}, w.Repository)
 		}
 	}
-	if is, err := atomicfile.Present(w.Path); err != nil {
+	if is, err := atomicfile.IsPresent(w.Path); err != nil {
 		return w, "", err
 	} else if is {
 		return w, "", cli.WithHint(cli.Failf(cli.AnswerNo, "cannot make a worktree: '%s' is there already", w.Path), "gt-session new %s starts an agent in it", term.Quote(w.Path))
@@ -104,7 +104,7 @@ func worktreePath(main git.Worktree, branch string) string {
 func followMoved(in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	for _, path := range []string{w.Path, w.Path + removingSuffix, w.Path + removedSuffix} {
-		if is, err := atomicfile.Present(path); err != nil || is {
+		if is, err := atomicfile.IsPresent(path); err != nil || is {
 			return err
 		}
 	}
@@ -127,7 +127,7 @@ func followMoved(in *instance.Instance, put func() error) error {
 // explainCheckedOut adds a hint about the worktree that has the branch. Its folder may be gone.
 func explainCheckedOut(err *git.CheckedOutError, repository string) error {
 	hint := fmt.Sprintf("gt-session new %s starts an agent there", term.Quote(err.Path))
-	if is, unread := atomicfile.Present(err.Path); !is && unread == nil {
+	if is, unread := atomicfile.IsPresent(err.Path); !is && unread == nil {
 		command := "git -C " + term.Typed(repository) + " worktree "
 		hint = "that folder is gone; " + command + "prune has git forget it"
 		if err.Lock != "" { // git forgets none of which it was told that its disk may not be there
@@ -148,12 +148,12 @@ func Ensure(ctx context.Context, env *cli.Env, in *instance.Instance, put func()
 	if err := followMoved(in, put); err != nil {
 		return err
 	}
-	if is, err := atomicfile.Present(w.Path + removedSuffix); err != nil {
+	if is, err := atomicfile.IsPresent(w.Path + removedSuffix); err != nil {
 		return err
 	} else if is {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("the worktree '%s' of %s was being removed", w.Path, in.Name), fmt.Sprintf("gt-session rm %s finishes that", in.Name))
 	}
-	if is, err := atomicfile.Present(w.Path + removingSuffix); err != nil {
+	if is, err := atomicfile.IsPresent(w.Path + removingSuffix); err != nil {
 		return err
 	} else if is {
 		if err := moveBack(w.Path); err != nil {
@@ -266,7 +266,7 @@ func setUp(ctx context.Context, env *cli.Env, in *instance.Instance, put func() 
 // checkUnused returns an error while git or a setup, of which a process uses path, still works on a worktree:
 // both outlive a killed caller.
 func checkUnused(w *instance.Worktree, path string) error {
-	if all := process.Using(path); len(all) > 0 {
+	if all := process.UsingFolder(path); len(all) > 0 {
 		return cli.Fail(cli.Busy, fmt.Errorf("the worktree '%s' is still being made, by process %d (%s)", w.Path, all[0].PID, process.Name(all[0].PID)), "try again")
 	}
 	return nil
@@ -281,7 +281,7 @@ const (
 
 // moveBack undoes a removal that is not final. It does not replace what is at the path again.
 func moveBack(path string) error {
-	if is, err := atomicfile.Present(path); err != nil {
+	if is, err := atomicfile.IsPresent(path); err != nil {
 		return err
 	} else if is {
 		return fmt.Errorf("cannot move '%s' back: '%s' is there again", path+removingSuffix, path)
@@ -305,9 +305,9 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 		return cli.Fail(code, fmt.Errorf("the worktree '%s' of %s stays: %w", w.Path, held.Name, err),
 			fmt.Sprintf("gt-session rm --keep-worktree %s removes the agent's place only", held.Name))
 	}
-	there, err := atomicfile.Present(w.Path)
-	renamed, aerr := atomicfile.Present(w.Path + removingSuffix)
-	final, ferr := atomicfile.Present(w.Path + removedSuffix)
+	there, err := atomicfile.IsPresent(w.Path)
+	renamed, aerr := atomicfile.IsPresent(w.Path + removingSuffix)
+	final, ferr := atomicfile.IsPresent(w.Path + removedSuffix)
 	switch err := errors.Join(err, aerr, ferr); {
 	case err != nil:
 		return false, staysError(err)
@@ -360,7 +360,7 @@ var errInUse = errors.New("it is in use")
 // checkIdle returns errInUse if anybody uses the worktree, and git.ErrUnsaved if it holds unsaved
 // work. path is where it is now, before or after Remove renamed it.
 func checkIdle(store instance.Store, held *instance.Locked, path string) error {
-	if all := process.Using(path); len(all) > 0 {
+	if all := process.UsingFolder(path); len(all) > 0 {
 		return fmt.Errorf("%w: process %d (%s) works in it", errInUse, all[0].PID, process.Name(all[0].PID))
 	}
 	err := instance.Walk(store.State, func(_ instance.Store, in *instance.Instance) error {
@@ -375,7 +375,7 @@ func checkIdle(store instance.Store, held *instance.Locked, path string) error {
 	if err != nil {
 		return err
 	}
-	return git.Saved(path, Checkout)
+	return git.CheckSaved(path, Checkout)
 }
 
 // checkUnoccupied returns an error if a session works in a worktree, as far as its hooks tell:

@@ -158,7 +158,7 @@ func wasUsed(h home.Home, r *session.Record) bool {
 	if !activity.Read(h, r.ID).Prompted.IsZero() {
 		return true
 	}
-	if read, err := atomicfile.Present(h.Path("sessions", string(r.ID)+".tail")); read || err != nil { // of lib/conversation/tail
+	if read, err := atomicfile.IsPresent(h.Path("sessions", string(r.ID)+".tail")); read || err != nil { // of lib/conversation/tail
 		return true
 	}
 	info, err := os.Stat(r.Transcript)

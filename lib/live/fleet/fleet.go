@@ -244,8 +244,8 @@ func (a *serverAnswer) findSeat(in *instance.Instance, name string) seat {
 				return seat{pane: pane, panePresence: process.Alive, procPresence: process.Unseen}
 			}
 		case in.Adopted != nil:
-			if p := in.Adopted.Process(); p.Alive() { // otherwise the pane is the person's
-				return seat{pane, p, p.Suspended(), process.Alive, process.Alive}
+			if p := in.Adopted.Process(); p.IsAlive() { // otherwise the pane is the person's
+				return seat{pane, p, p.IsSuspended(), process.Alive, process.Alive}
 			}
 		default:
 			if pane.Mark != "" && pane.Mark != name {
@@ -333,7 +333,7 @@ func (l *Survey) findRestarted(m *Member, known *agent.Table) (pane tmux.Pane, p
 	r := m.Record
 	// A pane of a new server can have the number of the agent's last one.
 	recorded := r != nil && r.TmuxPane != "" && (r.TmuxPane != m.TmuxPane || m.IsWanted()) &&
-		r.Live() && r.Process().Alive() && tmux.Server(r.TmuxServer).SameServer(server)
+		r.Live() && r.Process().IsAlive() && tmux.Server(r.TmuxServer).SameServer(server)
 	a := l.servers[server]
 	at := a.bySession[m.TmuxSession]
 	if recorded {
@@ -370,7 +370,7 @@ func (l *Survey) findOutside(m *Member, known *agent.Table, store instance.Store
 	p, ok := l.agents()[store.Name(m.ID)]
 	if m.Adopted != nil {
 		p = m.Adopted.Process()
-		ok = p.Alive()
+		ok = p.IsAlive()
 	}
 	if !ok {
 		return false
@@ -495,7 +495,7 @@ func (m *Member) readRecord(store instance.Store, known *agent.Table, in *instan
 		return
 	}
 	// an unreadable record counts as unknown
-	if h, ok, _ := home.KeptOf(store.State, string(m.CurrentID)); ok {
+	if h, ok, _ := home.FilesOfSession(store.State, string(m.CurrentID)); ok {
 		m.home = h
 		m.Record, _ = session.Store{Home: h}.Get(m.CurrentID)
 	}
@@ -548,7 +548,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *pen
 		m.Unanswered = ErrUnseen
 	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.findOutside(m, known, store):
 		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive
-		at.suspended = p.Suspended()
+		at.suspended = p.IsSuspended()
 		if m.LostPane() {
 			presence = process.Dead
 		}
@@ -677,7 +677,7 @@ func (m *Member) SuspendedProcess() process.Proc {
 		return m.Process
 	}
 	if m.Process.IsSet() && m.Record != nil && m.hasBegun() && m.Record.PID != m.Process.PID {
-		if p := m.Record.Process(); p.IsSet() && p.Suspended() {
+		if p := m.Record.Process(); p.IsSet() && p.IsSuspended() {
 			return p
 		}
 	}
@@ -973,14 +973,14 @@ func (m *Member) isEndUnknown() bool {
 // leftConversation reports whether the client ended the session and runs: it is in a new
 // conversation, which some clients, such as Codex after /new, tell with its first prompt.
 func (m *Member) leftConversation() bool {
-	return m.Record.Ended() && m.Record.Reason != LeftReason && m.Record.Process().Alive()
+	return m.Record.Ended() && m.Record.Reason != LeftReason && m.Record.Process().IsAlive()
 }
 
 // successorBegan returns when the process p began to which the session handed over, and zero
 // if it handed over to none, or has a hook told of the next session.
 func (m *Member) successorBegan(p process.Proc) time.Time {
 	r := m.Record
-	if r.Outcome != session.Handoff || !p.IsSet() || r.Process().Alive() {
+	if r.Outcome != session.Handoff || !p.IsSet() || r.Process().IsAlive() {
 		return time.Time{}
 	}
 	began, err := process.StartTime(p.PID)
@@ -995,7 +995,7 @@ func (m *Member) successorBegan(p process.Proc) time.Time {
 // and either may be the last.
 func (m *Member) startObservation(told status.Observation) status.Observation {
 	start := status.OfStart(m.Record)
-	if told.Status != status.Running || !told.At.Before(start.At) || !m.Record.Process().Alive() {
+	if told.Status != status.Running || !told.At.Before(start.At) || !m.Record.Process().IsAlive() {
 		return start
 	}
 	began, err := process.StartTime(m.Record.PID)

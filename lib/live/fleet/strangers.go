@@ -29,7 +29,7 @@ func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pa
 		}
 		for _, r := range records[pane.Path] {
 			p := r.Process()
-			if r.TmuxPane != pane.ID || !tmux.Server(r.TmuxServer).SameServer(server) || !r.Live() || !p.Alive() || !live.OwnsPane(known, p, pane) {
+			if r.TmuxPane != pane.ID || !tmux.Server(r.TmuxServer).SameServer(server) || !r.Live() || !p.IsAlive() || !live.OwnsPane(known, p, pane) {
 				continue
 			}
 			in := &instance.Instance{

@@ -41,9 +41,9 @@ const (
 	RecordHead       = "record_head" // state of a conversation's record when its session ended
 )
 
-// Lifecycle reports whether a type is about a session's life cycle: its start, its place in
+// IsLifecycle reports whether a type is about a session's life cycle: its start, its place in
 // a chain or its outcome.
-func Lifecycle(kind string) bool {
+func IsLifecycle(kind string) bool {
 	switch kind {
 	case SessionStart, SessionResume, SessionChain, SessionEnd, Handoff, HandoffCancelled:
 		return true
@@ -95,7 +95,7 @@ func (l Log) Append(now time.Time, kind, actor string, payload any) error {
 	if err != nil {
 		return err
 	}
-	return l.append(line, lockWait, l.progress, nil)
+	return l.appendLine(line, lockWait, l.progressMark, nil)
 }
 
 // AppendOr is Append, but if the log cannot be written, or another process holds its lock,
@@ -107,20 +107,20 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 	if err != nil {
 		return err
 	}
-	err = l.append(line, hookWait, nil, func(f *os.File) error {
+	err = l.appendLine(line, hookWait, nil, func(f *os.File) error {
 		info, err := f.Stat()
 		if err == nil {
-			err = atomicfile.OneName(info) // others can write to a town's folder
+			err = atomicfile.CheckOneName(info) // others can write to a town's folder
 		}
 		if err != nil {
 			return atomicfile.Error("write", string(l), err)
 		}
-		if err := takeIn(f, spare); err != nil && !errors.Is(err, flock.ErrBusy) {
+		if err := moveSpare(f, spare); err != nil && !errors.Is(err, flock.ErrBusy) {
 			warn(err)
 		}
 		return nil
 	})
-	if err == nil || spare.append(line, spareWait, spare.progress, nil) != nil {
+	if err == nil || spare.appendLine(line, spareWait, spare.progressMark, nil) != nil {
 		return err
 	}
 	if !errors.Is(err, flock.ErrBusy) {
@@ -139,9 +139,9 @@ func newLine(now time.Time, kind, actor string, payload any) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// append appends a line under the lock, after it has called before, which may be nil.
-func (l Log) append(line []byte, wait time.Duration, progress func() string, before func(*os.File) error) error {
-	if err := l.prepare(); err != nil {
+// appendLine appends a line under the lock, after it has called before, which may be nil.
+func (l Log) appendLine(line []byte, wait time.Duration, progress func() string, before func(*os.File) error) error {
+	if err := l.makeFolder(); err != nil {
 		return err
 	}
 	lock, err := l.lock(wait, progress)
@@ -162,20 +162,20 @@ func (l Log) append(line []byte, wait time.Duration, progress func() string, bef
 	return atomicfile.AppendLines(f, line)
 }
 
-// TakeIn moves the events of the spare log to the log.
-func (l Log) TakeIn(spare Log) error {
-	if missing(string(spare)) {
+// TakeSpare moves the events of the spare log to the log.
+func (l Log) TakeSpare(spare Log) error {
+	if isMissing(string(spare)) {
 		return nil
 	}
-	return l.append(nil, lockWait, l.progress, func(f *os.File) error { return takeIn(f, spare) })
+	return l.appendLine(nil, lockWait, l.progressMark, func(f *os.File) error { return moveSpare(f, spare) })
 }
 
-// takeIn moves the spare log's events to the end of f, whose lock the caller holds. It
+// moveSpare moves the spare log's events to the end of f, whose lock the caller holds. It
 // returns flock.ErrBusy if another process writes to the spare log just now. A process that
 // is killed between the copy and the removal leaves events in both, which the next call
 // does not copy again.
-func takeIn(f *os.File, spare Log) error {
-	if missing(string(spare)) {
+func moveSpare(f *os.File, spare Log) error {
+	if isMissing(string(spare)) {
 		return nil
 	}
 	lock, err := spare.lock(0, nil)
@@ -219,9 +219,9 @@ func takeIn(f *os.File, spare Log) error {
 	return atomicfile.Remove(string(spare))
 }
 
-// prepare creates the town's folder if necessary. The path may contain links, but the
+// makeFolder creates the town's folder if necessary. The path may contain links, but the
 // folder must belong to the user.
-func (l Log) prepare() error {
+func (l Log) makeFolder() error {
 	return atomicfile.EnsurePrivateDir(atomicfile.ResolveLinks(filepath.Dir(string(l))))
 }
 
@@ -280,11 +280,11 @@ func readTail(f *os.File, size int64) ([]byte, error) {
 // progress, the wait is for as long as wait.
 func (l Log) lock(wait time.Duration, progress func() string) (*flock.Lock, error) {
 	path := string(l) + ".lock"
-	return flock.AcquireWhile(path, !missing(filepath.Join(filepath.Dir(path), "mayor", "town.json")), wait, progress)
+	return flock.AcquireWhile(path, !isMissing(filepath.Join(filepath.Dir(path), "mayor", "town.json")), wait, progress)
 }
 
-// progress returns what changes whenever the log is written.
-func (l Log) progress() string {
+// progressMark returns what changes whenever the log is written.
+func (l Log) progressMark() string {
 	info, err := os.Lstat(string(l))
 	if err != nil {
 		return ""

@@ -224,7 +224,7 @@ func TestAppendOrToALockedLog(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(string(spare))); err != nil || len(left) > 0 {
 		t.Error(left, err)
 	}
-	testenv.NoError(t, l.TakeIn(spare))
+	testenv.NoError(t, l.TakeSpare(spare))
 	if in := contents(l); in != "3124" {
 		t.Errorf("the log has %q", in)
 	}
@@ -242,7 +242,7 @@ func TestTakeInAfterAKill(t *testing.T) {
 	half := want.String()[:want.Len()/2]
 	testenv.NoError(t, os.WriteFile(string(l), []byte(half), 0o600))
 	testenv.NoError(t, os.WriteFile(string(spare), []byte(want.String()+`{"type":"to`), 0o600))
-	testenv.NoError(t, l.TakeIn(spare))
+	testenv.NoError(t, l.TakeSpare(spare))
 	testenv.NoError(t, l.Append(testTime, Handoff, "a", nil))
 	found := map[string]int{}
 	for _, e := range read(t, l) {

@@ -27,7 +27,7 @@ const pollEvery = 100 * time.Millisecond
 func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, each func(line []byte) bool) error {
 	f := follower{log: l, each: each}
 	defer f.close()
-	if err := f.start(recent, wanted); err != nil {
+	if err := f.openAt(recent, wanted); err != nil {
 		return err
 	}
 	tick := time.NewTicker(pollEvery)
@@ -36,7 +36,7 @@ func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, eac
 		if err := f.catchUp(); err != nil {
 			return err
 		}
-		if f.enough {
+		if f.stopped {
 			return nil
 		}
 		select {
@@ -50,7 +50,7 @@ func (l Log) Follow(ctx context.Context, recent int, wanted func(Head) bool, eac
 type follower struct {
 	log      Log
 	each     func([]byte) bool
-	enough   bool     // each wants no more lines
+	stopped  bool     // each wants no more lines
 	file     *os.File // nil if there is none
 	at       int64    // end of the last line that was passed on
 	size     int64    // size of file when it was last read
@@ -63,8 +63,8 @@ func (f *follower) close() {
 	}
 }
 
-// start opens the log, if there is one, and finds the recent line to begin with.
-func (f *follower) start(recent int, wanted func(Head) bool) error {
+// openAt opens the log, if there is one, and finds the recent line to begin with.
+func (f *follower) openAt(recent int, wanted func(Head) bool) error {
 	f.segments = f.log.Segments()
 	file, err := atomicfile.IfExists(atomicfile.Open(string(f.log)))
 	if err != nil || file == nil {
@@ -106,7 +106,7 @@ func lastLines(r io.ReaderAt, size int64, n int) (int64, error) {
 // lastWanted returns the offset of the first of the last n wanted lines, or the end if none is.
 func lastWanted(r io.ReaderAt, size int64, n int, wanted func(Head) bool) (int64, error) {
 	var begins []int64 // of the last n
-	end, err := heads(r, size, func(h Head, at, _ int64) {
+	end, err := forEachHead(r, size, func(h Head, at, _ int64) {
 		if !wanted(h) {
 			return
 		}
@@ -130,11 +130,11 @@ func (f *follower) catchUp() error {
 	}
 	if current != nil && f.file != nil && sameFile(current, f.file) {
 		current.Close()
-		return f.deliver()
+		return f.deliverLines()
 	}
 	if f.file != nil {
 		// The log was replaced, so nothing is appended to this one any more.
-		if err := f.deliver(); err != nil || f.enough {
+		if err := f.deliverLines(); err != nil || f.stopped {
 			closeAll(current)
 			return err
 		}
@@ -147,7 +147,7 @@ func (f *follower) catchUp() error {
 	// A rotated log begins empty, so only the first of the next logs, after a prune, can
 	// contain lines that were passed on.
 	pruned := f.file != nil
-	for len(next) > 0 && !f.enough {
+	for len(next) > 0 && !f.stopped {
 		n := next[0]
 		next = next[1:]
 		if f.file != nil && sameFile(n, f.file) { // it was rotated
@@ -192,7 +192,7 @@ func (f *follower) moveTo(next *os.File, pruned bool) error {
 	if pruned {
 		info, err := f.file.Stat()
 		if err == nil {
-			at, err = firstNew(f.file, info.Size(), next)
+			at, err = offsetOfNew(f.file, info.Size(), next)
 		}
 		if err != nil {
 			next.Close()
@@ -201,7 +201,7 @@ func (f *follower) moveTo(next *os.File, pruned bool) error {
 	}
 	f.close()
 	f.file, f.at, f.size = next, at, 0
-	return f.deliver()
+	return f.deliverLines()
 }
 
 func closeAll(files ...*os.File) {
@@ -212,8 +212,8 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// deliver passes on the complete lines that the open file has got since.
-func (f *follower) deliver() error {
+// deliverLines passes on the complete lines that the open file has got since.
+func (f *follower) deliverLines() error {
 	info, err := f.file.Stat()
 	if err != nil {
 		return atomicfile.Error("read", string(f.log), err)
@@ -228,17 +228,17 @@ func (f *follower) deliver() error {
 	err = Scan(io.NewSectionReader(f.file, f.at, info.Size()-f.at), func(line []byte) bool {
 		f.at += int64(len(line)) + 1
 		if !f.each(line) {
-			f.enough = true
+			f.stopped = true
 		}
-		return !f.enough
+		return !f.stopped
 	})
 	return atomicfile.Error("read", string(f.log), err)
 }
 
-// firstNew returns the offset of the first line in a new log that is not in the old one. A
+// offsetOfNew returns the offset of the first line in a new log that is not in the old one. A
 // prune removes lines but keeps the others' content and order, so one pass over both logs
 // suffices.
-func firstNew(old io.ReaderAt, size int64, log *os.File) (at int64, err error) {
+func offsetOfNew(old io.ReaderAt, size int64, log *os.File) (at int64, err error) {
 	info, err := log.Stat()
 	if err != nil {
 		return 0, err

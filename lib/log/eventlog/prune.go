@@ -23,9 +23,9 @@ type Pruning struct {
 	// Expired reports whether an event is too old to keep. Its result for an event must not
 	// change.
 	Expired func(Head) bool
-	// Live reports whether the session of an expired session_start or session_resume still
+	// StillRuns reports whether the session of an expired session_start or session_resume still
 	// runs. Then all its events stay. It may be nil.
-	Live func(Head) bool
+	StillRuns func(Head) bool
 	// Keep is how many of the newest events stay, expired or not.
 	Keep int
 	// Archive moves life-cycle events that leave the log to the archive.
@@ -45,7 +45,7 @@ type Pruned struct {
 	Carried int // lines moved to the archive
 }
 
-func (p Pruned) Total() int {
+func (p Pruned) TotalRemoved() int {
 	n := 0
 	for _, k := range p.Removed {
 		n += k
@@ -80,22 +80,22 @@ func (l Log) Prune(p Pruning) (Pruned, error) {
 		return s.pruned, err
 	}
 	var s survey
-	err := l.replace(func(w *rewrite) (bool, error) {
+	err := l.rewriteLog(func(w *logRewrite) (bool, error) {
 		var err error
-		if s, err = l.survey(w.old, p); err != nil || s.pruned.Total() == 0 {
+		if s, err = l.survey(w.old, p); err != nil || s.pruned.TotalRemoved() == 0 {
 			return false, err
 		}
 		w.end = s.end
-		report := reporter(p.Progress, 2*s.end, s.end)
+		report := progressReporter(p.Progress, 2*s.end, s.end)
 		err = w.forEachLine(0, s.end, func(h Head, at int64) fate {
 			report(at)
 			switch {
-			case !s.removes(h, at):
-				return stays
-			case p.Archive && h.Lifecycle():
-				return archived
+			case !s.isRemoved(h, at):
+				return stayInLog
+			case p.Archive && h.IsLifecycle():
+				return moveToArchive
 			}
-			return goes
+			return dropLine
 		})
 		return true, err
 	})
@@ -105,49 +105,49 @@ func (l Log) Prune(p Pruning) (Pruned, error) {
 // survey is the first pass, which decides which lines to remove.
 type survey struct {
 	Pruning
-	pruned Pruned
-	end    int64            // of the last complete line
-	live   map[string]int64 // running sessions, with the offset of the event that shows it
-	from   int64            // expired events from this offset on stay, because of Keep
+	pruned    Pruned
+	end       int64            // of the last complete line
+	liveSince map[string]int64 // running sessions, with the offset of the event that shows it
+	keepFrom  int64            // expired events from this offset on stay, because of Keep
 }
 
 // survey reads the log once and decides what stays: it counts what goes, and finds the running
 // sessions and the offset from which Keep holds back expired events.
 func (l Log) survey(f *os.File, p Pruning) (survey, error) {
-	s := survey{Pruning: p, live: map[string]int64{}}
+	s := survey{Pruning: p, liveSince: map[string]int64{}}
 	s.pruned.Removed = map[string]int{}
 	info, err := f.Stat()
 	if err != nil {
 		return s, atomicfile.Error("read", string(l), err)
 	}
 	s.pruned.Before = info.Size()
-	s.from = info.Size()
+	s.keepFrom = info.Size()
 	total := 2 * info.Size() // the log is read again when it is rewritten
 	if p.DryRun {
 		total = info.Size()
 	}
-	report := reporter(p.Progress, total, 0)
+	report := progressReporter(p.Progress, total, 0)
 
-	var newest []mark // as many as may have to stay because of Keep
+	var newest []removedLine // as many as may have to stay because of Keep
 	staying, going := 0, int64(0)
-	s.end, err = heads(f, info.Size(), func(h Head, at, size int64) {
+	s.end, err = forEachHead(f, info.Size(), func(h Head, at, size int64) {
 		report(at)
 		if h.Type == "" || h.Time.IsZero() {
 			return
 		}
 		s.pruned.Events++
 		// All events of a running session stay, from its expired start on.
-		if (h.Type == SessionStart || h.Type == SessionResume) && p.Live != nil && p.Expired(h) {
-			if _, known := s.live[h.Session]; !known && p.Live(h) {
-				s.live[h.Session] = at
+		if (h.Type == SessionStart || h.Type == SessionResume) && p.StillRuns != nil && p.Expired(h) {
+			if _, known := s.liveSince[h.Session]; !known && p.StillRuns(h) {
+				s.liveSince[h.Session] = at
 			}
 		}
-		if !s.removes(h, at) {
+		if !s.isRemoved(h, at) {
 			staying++
 			return
 		}
 		going += size
-		if newest = append(newest, s.count(h, at, size)); len(newest) > p.Keep {
+		if newest = append(newest, s.countRemoved(h, at, size)); len(newest) > p.Keep {
 			newest = newest[1:]
 		}
 	})
@@ -164,15 +164,15 @@ func (l Log) survey(f *os.File, p Pruning) (survey, error) {
 	return s, nil
 }
 
-type mark struct {
+type removedLine struct {
 	at, size int64
 	kind     string // type that it counts under
 	carried  bool   // it moves to the archive
 }
 
-// count counts a line that goes, and returns what keepNewest needs to undo it.
-func (s *survey) count(h Head, at, size int64) mark {
-	m := mark{at, size, h.Type, s.Archive && h.Lifecycle()}
+// countRemoved counts a line that goes, and returns what keepNewest needs to undo it.
+func (s *survey) countRemoved(h Head, at, size int64) removedLine {
+	m := removedLine{at, size, h.Type, s.Archive && h.IsLifecycle()}
 	if _, known := s.pruned.Removed[m.kind]; !known && len(s.pruned.Removed) >= maxTypes {
 		m.kind = "other"
 	}
@@ -184,8 +184,8 @@ func (s *survey) count(h Head, at, size int64) mark {
 }
 
 // keepNewest undoes count for the newest of these events.
-func (s *survey) keepNewest(m mark) {
-	s.from = m.at
+func (s *survey) keepNewest(m removedLine) {
+	s.keepFrom = m.at
 	if s.pruned.Removed[m.kind]--; s.pruned.Removed[m.kind] == 0 {
 		delete(s.pruned.Removed, m.kind)
 	}
@@ -194,12 +194,12 @@ func (s *survey) keepNewest(m mark) {
 	}
 }
 
-// removes reports whether the line is removed from the log.
-func (s *survey) removes(h Head, at int64) bool {
-	if h.Type == "" || h.Time.IsZero() || at >= s.from {
+// isRemoved reports whether the line is removed from the log.
+func (s *survey) isRemoved(h Head, at int64) bool {
+	if h.Type == "" || h.Time.IsZero() || at >= s.keepFrom {
 		return false
 	}
-	if since, live := s.live[h.Session]; live && at >= since {
+	if since, live := s.liveSince[h.Session]; live && at >= since {
 		return false
 	}
 	return s.Expired(h)
@@ -217,30 +217,30 @@ type Rotated struct {
 // Prune.
 func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, error) {
 	var r Rotated
-	err := l.replace(func(w *rewrite) (bool, error) {
+	err := l.rewriteLog(func(w *logRewrite) (bool, error) {
 		info, err := w.old.Stat()
 		if err != nil || info.Size() == 0 {
 			return false, err
 		}
-		r.Path = l.segment(now)
+		r.Path = l.segmentPath(now)
 		w.segment = r.Path
-		report := reporter(progress, info.Size(), 0)
+		report := progressReporter(progress, info.Size(), 0)
 		carry := func(h Head, at int64) fate {
 			report(at)
 			if h.Type != "" && !h.Time.IsZero() {
 				r.Events++
 			}
-			if !h.Lifecycle() {
-				return goes
+			if !h.IsLifecycle() {
+				return dropLine
 			}
 			r.Carried++
-			return archived
+			return moveToArchive
 		}
 		// A last line without a line feed may be completed in a moment.
-		if w.end, err = heads(w.old, info.Size(), func(Head, int64, int64) {}); err != nil {
+		if w.end, err = forEachHead(w.old, info.Size(), func(Head, int64, int64) {}); err != nil {
 			return false, err
 		}
-		w.tail = func(from, to int64) error {
+		w.decideTail = func(from, to int64) error {
 			r.Bytes = to
 			return w.forEachLine(from, to, carry)
 		}
@@ -255,27 +255,27 @@ func (l Log) Rotate(now time.Time, progress func(done, total int64)) (Rotated, e
 type fate int
 
 const (
-	stays fate = iota
-	goes
-	archived
+	stayInLog fate = iota
+	dropLine
+	moveToArchive
 )
 
-type rewrite struct {
-	log     Log
-	old     *os.File
-	new     *os.File
-	archive *os.File // nil until needed
-	toNew   *bufio.Writer
-	toOld   *bufio.Writer // to the archive
+type logRewrite struct {
+	log       Log
+	old       *os.File
+	new       *os.File
+	archive   *os.File // nil until needed
+	toNew     *bufio.Writer
+	toArchive *bufio.Writer // to the archive
 
-	end     int64                      // end of the lines that were decided about
-	tail    func(from, to int64) error // decides about later lines under the lock; nil if they stay
-	segment string                     // new path of the old log; "" if it is not kept
+	end        int64                      // end of the lines that were decided about
+	decideTail func(from, to int64) error // decides about later lines under the lock; nil if they stay
+	segment    string                     // new path of the old log; "" if it is not kept
 }
 
-// intent is written to <log>.pruning.json before anything changes, so that a killed prune
+// rewriteIntent is written to <log>.pruning.json before anything changes, so that a killed prune
 // can be undone.
-type intent struct {
+type rewriteIntent struct {
 	Log     uint64 `json:"log"`               // inode of the old log
 	Archive int64  `json:"archive"`           // size of the archive before, in bytes
 	Segment string `json:"segment,omitempty"` // new path of the old log
@@ -285,7 +285,7 @@ type intent struct {
 func (l Log) newPath() string    { return string(l) + ".pruning" }
 func (l Log) intentPath() string { return string(l) + ".pruning.json" }
 
-// replace has decide write a new log, which then replaces the old one unless decide returns
+// rewriteLog has decide write a new log, which then replaces the old one unless decide returns
 // false.
 //
 //  1. Write the intent with the archive's size, synced.
@@ -297,11 +297,11 @@ func (l Log) intentPath() string { return string(l) + ".pruning.json" }
 //  5. Remove the intent.
 //
 // The temporary name of the new log shows whether the rename has happened.
-func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
-	if missing(string(l)) && missing(l.intentPath()) && missing(l.newPath()) {
+func (l Log) rewriteLog(decide func(*logRewrite) (bool, error)) (err error) {
+	if isMissing(string(l)) && isMissing(l.intentPath()) && isMissing(l.newPath()) {
 		return nil
 	}
-	if err := l.prepare(); err != nil {
+	if err := l.makeFolder(); err != nil {
 		return err
 	}
 	busy, err := flock.Acquire(string(l)+".prune.lock", turnWait)
@@ -309,36 +309,36 @@ func (l Log) replace(decide func(*rewrite) (bool, error)) (err error) {
 		return err
 	}
 	defer busy.Unlock()
-	if err := l.undo(); err != nil {
+	if err := l.undoRewrite(); err != nil {
 		return err
 	}
-	w := &rewrite{log: l}
+	w := &logRewrite{log: l}
 	if w.old, err = atomicfile.IfExists(atomicfile.Open(string(l))); err != nil || w.old == nil {
 		return err
 	}
 	defer w.old.Close()
-	if err := w.begin(); err != nil {
-		return errors.Join(err, l.undo())
+	if err := w.createNew(); err != nil {
+		return errors.Join(err, l.undoRewrite())
 	}
 	defer w.close()
 	wanted, err := decide(w)
 	if err == nil && wanted {
-		err = w.finish()
+		err = w.replaceOld()
 	}
 	if err != nil || !wanted {
 		w.close()
-		return errors.Join(err, l.undo())
+		return errors.Join(err, l.undoRewrite())
 	}
 	return atomicfile.Remove(l.intentPath())
 }
 
-func missing(path string) bool {
+func isMissing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// undo undoes a prune that was killed or failed.
-func (l Log) undo() error {
+// undoRewrite undoes a prune that was killed or failed.
+func (l Log) undoRewrite() error {
 	data, err := atomicfile.Read(l.intentPath(), 1<<20)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -346,11 +346,11 @@ func (l Log) undo() error {
 	case err != nil:
 		return err
 	}
-	var i intent
+	var i rewriteIntent
 	if err := json.Unmarshal(data, &i); err != nil {
 		return atomicfile.Error("read", l.intentPath(), err)
 	}
-	if is, err := atomicfile.Present(l.newPath()); err != nil {
+	if is, err := atomicfile.IsPresent(l.newPath()); err != nil {
 		return err
 	} else if !is {
 		return atomicfile.Remove(l.intentPath()) // only this step was missing
@@ -381,8 +381,8 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// cut shortens a file to size, if it is longer.
-func cut(f *os.File, size int64) error {
+// truncateTo shortens a file to size, if it is longer.
+func truncateTo(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() <= size {
 		return err
@@ -393,8 +393,8 @@ func cut(f *os.File, size int64) error {
 	return f.Sync()
 }
 
-// begin creates the new log with the owner and the rights of the old one.
-func (w *rewrite) begin() error {
+// createNew creates the new log with the owner and the rights of the old one.
+func (w *logRewrite) createNew() error {
 	info, err := w.old.Stat()
 	if err != nil {
 		return atomicfile.Error("read", string(w.log), err)
@@ -422,12 +422,12 @@ func (w *rewrite) begin() error {
 
 // openArchive opens the archive once. First it records the archive's size in the intent, so that a
 // rewrite that is killed can be undone.
-func (w *rewrite) openArchive() error {
+func (w *logRewrite) openArchive() error {
 	if w.archive != nil {
 		return nil
 	}
 	archive := string(w.log.Archive())
-	dir, err := w.log.archive().MakeOurs()
+	dir, err := w.log.archiveFolder().MakeOurs()
 	if err != nil {
 		return err
 	}
@@ -437,7 +437,7 @@ func (w *rewrite) openArchive() error {
 		return atomicfile.Error("open", archive, err)
 	}
 	w.archive = f
-	w.toOld = bufio.NewWriterSize(f, 64<<10)
+	w.toArchive = bufio.NewWriterSize(f, 64<<10)
 	info, err := f.Stat()
 	if err != nil {
 		return atomicfile.Error("read", archive, err)
@@ -450,58 +450,58 @@ func (w *rewrite) openArchive() error {
 	if err != nil {
 		return atomicfile.Error("read", string(w.log), err)
 	}
-	begun := intent{Log: inode(log), Archive: info.Size(), Segment: w.segment}
+	begun := rewriteIntent{Log: inode(log), Archive: info.Size(), Segment: w.segment}
 	if err := atomicfile.WriteJSON(w.log.intentPath(), begun, atomicfile.Synced); err != nil {
 		return err
 	}
 	if torn {
-		return w.toOld.WriteByte('\n')
+		return w.toArchive.WriteByte('\n')
 	}
 	return nil
 }
 
 // forEachLine decides about the lines between two offsets of the old log.
-func (w *rewrite) forEachLine(from, to int64, decide func(h Head, at int64) fate) error {
-	r := newLines(w.old, from, to)
+func (w *logRewrite) forEachLine(from, to int64, decide func(h Head, at int64) fate) error {
+	r := newLineReader(w.old, from, to)
 	for {
 		begin, err := r.nextLine()
 		if err != nil {
 			return atomicfile.Error("read", string(w.log), ignoreEOF(err))
 		}
 		dest := io.Writer(w.toNew)
-		switch decide(head(begin), r.at) {
-		case goes:
+		switch decide(parseHead(begin), r.at) {
+		case dropLine:
 			dest = io.Discard
-		case archived:
+		case moveToArchive:
 			if err := w.openArchive(); err != nil {
 				return err
 			}
-			dest = w.toOld
+			dest = w.toArchive
 		}
 		_, whole, err := r.copyRest(dest)
 		switch {
-		case err != nil && dest == io.Writer(w.toOld):
+		case err != nil && dest == io.Writer(w.toArchive):
 			return atomicfile.Error("write", string(w.log.Archive()), err)
 		case err != nil:
 			return atomicfile.Error("write", w.log.newPath(), err)
-		case !whole && dest == io.Writer(w.toOld):
+		case !whole && dest == io.Writer(w.toArchive):
 			// Complete the last line, so that nothing is appended to it.
-			if err := w.toOld.WriteByte('\n'); err != nil {
+			if err := w.toArchive.WriteByte('\n'); err != nil {
 				return atomicfile.Error("write", string(w.log.Archive()), err)
 			}
 		}
 	}
 }
 
-// finish copies what was appended meanwhile and replaces the log.
-func (w *rewrite) finish() error {
+// replaceOld copies what was appended meanwhile and replaces the log.
+func (w *logRewrite) replaceOld() error {
 	if w.segment != "" { // even if no line was moved to the archive
 		if err := w.openArchive(); err != nil {
 			return err
 		}
 	}
 	// Copy most of it before locking.
-	if w.tail == nil {
+	if w.decideTail == nil {
 		for range 10 {
 			info, err := w.old.Stat()
 			if err != nil {
@@ -510,15 +510,15 @@ func (w *rewrite) finish() error {
 			if info.Size()-w.end < shortTail {
 				break
 			}
-			if err := w.copyTo(info.Size()); err != nil {
+			if err := w.copyUpTo(info.Size()); err != nil {
 				return err
 			}
 		}
 	}
-	if err := w.sync(); err != nil {
+	if err := w.syncFiles(); err != nil {
 		return err
 	}
-	lock, err := w.log.lock(lockWait, w.log.progress)
+	lock, err := w.log.lock(lockWait, w.log.progressMark)
 	if err != nil {
 		return err
 	}
@@ -534,50 +534,50 @@ func (w *rewrite) finish() error {
 	if named == nil || !os.SameFile(named, info) || info.Size() < w.end {
 		return atomicfile.Error("prune", string(w.log), ErrReplaced)
 	}
-	if w.tail != nil {
-		err = w.tail(w.end, info.Size())
+	if w.decideTail != nil {
+		err = w.decideTail(w.end, info.Size())
 	} else {
-		err = w.copyTo(info.Size()) // mutant skip: TestAppendDuringPrunesAndRotations
+		err = w.copyUpTo(info.Size()) // mutant skip: TestAppendDuringPrunesAndRotations
 	}
 	if err != nil {
 		return err
 	}
-	if err := w.sync(); err != nil {
+	if err := w.syncFiles(); err != nil {
 		return err
 	}
 	if w.segment != "" {
-		if err := w.setAside(); err != nil {
+		if err := w.linkOldLog(); err != nil {
 			return atomicfile.Error("link", string(w.log), err)
 		}
 	}
 	return atomicfile.Rename(w.log.newPath(), string(w.log), atomicfile.Synced)
 }
 
-func (w *rewrite) copyTo(end int64) error {
+func (w *logRewrite) copyUpTo(end int64) error {
 	n, err := io.Copy(w.toNew, io.NewSectionReader(w.old, w.end, end-w.end))
 	w.end += n
 	return atomicfile.Error("write", w.log.newPath(), err)
 }
 
-// sync syncs the archive before the new log, so that lines are never missing from both.
-func (w *rewrite) sync() error {
+// syncFiles syncs the archive before the new log, so that lines are never missing from both.
+func (w *logRewrite) syncFiles() error {
 	if w.archive != nil {
-		if err := cmp.Or(w.toOld.Flush(), w.archive.Sync()); err != nil {
+		if err := cmp.Or(w.toArchive.Flush(), w.archive.Sync()); err != nil {
 			return atomicfile.Error("write", string(w.log.Archive()), err)
 		}
 	}
 	return atomicfile.Error("write", w.log.newPath(), cmp.Or(w.toNew.Flush(), w.new.Sync()))
 }
 
-func (w *rewrite) close() {
+func (w *logRewrite) close() {
 	w.new.Close()
 	if w.archive != nil {
 		w.archive.Close()
 	}
 }
 
-// reporter calls progress at most once per MiB.
-func reporter(progress func(done, total int64), total, before int64) func(at int64) {
+// progressReporter calls progress at most once per MiB.
+func progressReporter(progress func(done, total int64), total, before int64) func(at int64) {
 	if progress == nil {
 		return func(int64) {}
 	}

@@ -100,7 +100,7 @@ func TestPruneTakesOutWhatExpired(t *testing.T) {
 	if fmt.Sprint(p) != fmt.Sprint(before) {
 		t.Errorf("%+v\nand without changing anything\n%+v", p, before)
 	}
-	if p.Before != int64(len(text)+6) || p.After != int64(len(want)) || p.Total() != 5 || p.Carried != 3 || p.Removed["nudge"] != 2 || p.Events != 8 {
+	if p.Before != int64(len(text)+6) || p.After != int64(len(want)) || p.TotalRemoved() != 5 || p.Carried != 3 || p.Removed["nudge"] != 2 || p.Events != 8 {
 		t.Errorf("%+v", p)
 	}
 	if info, err := os.Stat(string(l)); err != nil || info.Mode().Perm() != 0o640 {
@@ -110,7 +110,7 @@ func TestPruneTakesOutWhatExpired(t *testing.T) {
 
 	// Once more there is nothing to do, and the file stays the same one.
 	was, _ := os.Stat(string(l))
-	if p, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil || p.Total() != 0 {
+	if p, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil || p.TotalRemoved() != 0 {
 		t.Error(p, err)
 	}
 	if is, _ := os.Stat(string(l)); !os.SameFile(was, is) {
@@ -142,7 +142,7 @@ func TestPruneKeepsSomeWhateverTheirAge(t *testing.T) {
 		done, err := l.Prune(p)
 		testenv.NoError(t, err)
 		all := read(t, l)
-		if len(all) != c.want || done.Total() != c.fresh+c.stale-c.want || done.Carried != done.Total() {
+		if len(all) != c.want || done.TotalRemoved() != c.fresh+c.stale-c.want || done.Carried != done.TotalRemoved() {
 			t.Errorf("%+v: %d events are left, %+v", c, len(all), done)
 		}
 		if got := int64(len(get(t, string(l)))); got != done.After {
@@ -165,8 +165,8 @@ func TestPruneLeavesLiveSessionsAlone(t *testing.T) {
 	live := line(80, SessionStart, `"session_id":"live"`) + line(70, Handoff, `"session_id":"live"`) + line(60, "nudge", `"session_id":"live"`)
 	dead := line(80, SessionStart, `"session_id":"dead"`) + line(60, SessionEnd, `"session_id":"dead"`)
 	l := newLog(t, early+live+dead+line(60, "nudge", ""))
-	p, err := l.Prune(Pruning{Expired: older, Archive: true, Live: func(h Head) bool { return h.Session == "live" }})
-	if err != nil || p.Total() != 4 || p.Carried != 3 {
+	p, err := l.Prune(Pruning{Expired: older, Archive: true, StillRuns: func(h Head) bool { return h.Session == "live" }})
+	if err != nil || p.TotalRemoved() != 4 || p.Carried != 3 {
 		t.Error(p, err)
 	}
 	if got := get(t, string(l)); got != live {
@@ -222,7 +222,7 @@ func TestPruneKeepsTheGroup(t *testing.T) {
 	}
 	l := newLog(t, line(48, "nudge", ""))
 	testenv.NoError(t, errors.Join(os.Chown(string(l), -1, group), os.Chmod(string(l), 0o660)))
-	if p, err := l.Prune(Pruning{Expired: older}); err != nil || p.Total() != 1 {
+	if p, err := l.Prune(Pruning{Expired: older}); err != nil || p.TotalRemoved() != 1 {
 		t.Fatal(p, err)
 	}
 	info, err := os.Stat(string(l))
@@ -233,10 +233,10 @@ func TestPruneKeepsTheGroup(t *testing.T) {
 
 func TestPruneOfNoLog(t *testing.T) {
 	l := Log(filepath.Join(t.TempDir(), ".events.jsonl"))
-	if p, err := l.Prune(Pruning{Expired: older}); err != nil || p.Total() != 0 {
+	if p, err := l.Prune(Pruning{Expired: older}); err != nil || p.TotalRemoved() != 0 {
 		t.Error(p, err)
 	}
-	if p, err := l.Prune(Pruning{Expired: older, DryRun: true}); err != nil || p.Total() != 0 {
+	if p, err := l.Prune(Pruning{Expired: older, DryRun: true}); err != nil || p.TotalRemoved() != 0 {
 		t.Error(p, err)
 	}
 	if r, err := l.Rotate(pruneTime, nil); err != nil || r.Path != "" {
@@ -292,7 +292,7 @@ func TestPruneClearsAwayWhatAKilledOneLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLog(t, c.log)
 			put(t, string(l.Archive()), c.archive)
-			segment := filepath.Join(l.archive().Path(""), "events-000001-20261121T000000Z.jsonl")
+			segment := filepath.Join(l.archiveFolder().Path(""), "events-000001-20261121T000000Z.jsonl")
 			if c.intent == "segment" {
 				c.intent = fmt.Sprintf(`{"log":LOG,"archive":%d,"segment":%q}`, len(was), segment)
 				testenv.NoError(t, os.Link(string(l), segment))
@@ -399,7 +399,7 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if p.Total() > 0 {
+			if p.TotalRemoved() > 0 {
 				prunes++
 			}
 		}
@@ -435,7 +435,7 @@ func TestAppendDuringPrunesAndRotations(t *testing.T) {
 	appending.Wait()
 	done.Store(true)
 	pruning.Wait()
-	testenv.NoError(t, l.TakeIn(spare))
+	testenv.NoError(t, l.TakeSpare(spare))
 	testenv.NoError(t, l.Append(time.Now(), SessionStart, last, nil))
 	<-end // the follower has seen all
 	cancel()
@@ -615,7 +615,7 @@ func TestFollowReadsATornLineOnce(t *testing.T) {
 	told := 0
 	f := follower{log: l, each: func([]byte) bool { told++; return true }}
 	defer f.close()
-	testenv.NoError(t, f.start(1, nil))
+	testenv.NoError(t, f.openAt(1, nil))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 100 {
@@ -661,7 +661,7 @@ func BenchmarkPrune(b *testing.B) {
 		f.Close()
 		reading += time.Since(begun)
 		begun = time.Now()
-		if p, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil || p.Total() == 0 {
+		if p, err := l.Prune(Pruning{Expired: older, Archive: true}); err != nil || p.TotalRemoved() == 0 {
 			b.Fatal(p, err)
 		}
 		pruning += time.Since(begun)

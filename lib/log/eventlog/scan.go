@@ -23,8 +23,8 @@ const (
 	maxLifecycle = 16 << 20
 )
 
-// blocks are readers for scans, of which a large log needs many.
-var blocks = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, scanBlock) }}
+// readerPool are readers for scans, of which a large log needs many.
+var readerPool = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, scanBlock) }}
 
 // ScanLifecycle calls each for the complete life-cycle events that begin between from and
 // to, oldest first, without line feed and with their offset. size is the size of f. The
@@ -34,27 +34,27 @@ var blocks = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, scanBlo
 // parts, which can run concurrently, together see each line once.
 func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, at int64)) (end int64, err error) {
 	end = from
-	passing := false // skipping a line that began before from or is too long
+	skipping := false // skipping a line that began before from or is too long
 	if from > 0 {
 		var before [1]byte
 		if _, err := f.ReadAt(before[:], from-1); err != nil {
 			return end, ignoreEOF(err)
 		}
-		passing = before[0] != '\n'
+		skipping = before[0] != '\n'
 	}
-	in := blocks.Get().(*bufio.Reader)
-	defer blocks.Put(in)
+	in := readerPool.Get().(*bufio.Reader)
+	defer readerPool.Put(in)
 	in.Reset(io.NewSectionReader(f, from, size-from))
 	for at := from; at < to; end = at {
 		begin := at
 		var long []byte // what came before line, of one that is longer than a block
 		line, err := in.ReadSlice('\n')
 		for ; err == bufio.ErrBufferFull; line, err = in.ReadSlice('\n') {
-			if at += int64(len(line)); !passing {
+			if at += int64(len(line)); !skipping {
 				long = append(long, line...)
-				passing = len(long) == maxHead && !lifecycle(long) || len(long) >= maxLifecycle
+				skipping = len(long) == maxHead && !isLifecycleLine(long) || len(long) >= maxLifecycle
 			}
-			if passing && at >= to {
+			if skipping && at >= to {
 				return end, nil // the scan of the next part passes on
 			}
 		}
@@ -65,21 +65,21 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 		if line = line[:len(line)-1]; long != nil {
 			line = append(long, line...)
 		}
-		if !passing && lifecycle(line) {
+		if !skipping && isLifecycleLine(line) {
 			each(line, begin)
 		}
-		passing = false
+		skipping = false
 	}
 	return end, nil
 }
 
-// lifecycle reports whether a line is a life-cycle event. It parses only lines that do not
+// isLifecycleLine reports whether a line is a life-cycle event. It parses only lines that do not
 // have the form that gt and Gas Town write.
-func lifecycle(line []byte) bool {
+func isLifecycleLine(line []byte) bool {
 	if kind, ok := typeInPlace(line); ok {
-		return Lifecycle(string(kind))
+		return IsLifecycle(string(kind))
 	}
-	return Lifecycle(gjson.GetBytes(line[:min(len(line), maxHead)], "type").Str)
+	return IsLifecycle(gjson.GetBytes(line[:min(len(line), maxHead)], "type").Str)
 }
 
 // typeInPlace returns the type of a line that has the form that gt and Gas Town write.
@@ -113,12 +113,12 @@ type Head struct {
 	Session string    // payload.session_id
 }
 
-// Lifecycle reports whether the event is about a session's life cycle. Such events outlive
+// IsLifecycle reports whether the event is about a session's life cycle. Such events outlive
 // the log (see Archive).
-func (h Head) Lifecycle() bool { return Lifecycle(h.Type) }
+func (h Head) IsLifecycle() bool { return IsLifecycle(h.Type) }
 
-// head returns the fields of an event. The line may be cut after maxHead bytes.
-func head(line []byte) Head {
+// parseHead returns the fields of an event. The line may be cut after maxHead bytes.
+func parseHead(line []byte) Head {
 	v := gjson.GetManyBytes(line, "ts", "type", "payload.session_id")
 	h := Head{Type: v[1].Str, Session: v[2].Str}
 	if len(h.Type) > maxType {
@@ -130,10 +130,10 @@ func head(line []byte) Head {
 	return h
 }
 
-// Heads calls each for every complete line of the log, oldest first, with its offset and
+// ForEachHead calls each for every complete line of the log, oldest first, with its offset and
 // size in bytes. Its memory does not grow with the log or a line. A missing log has no
 // lines.
-func (l Log) Heads(each func(h Head, at, size int64)) error {
+func (l Log) ForEachHead(each func(h Head, at, size int64)) error {
 	f, err := atomicfile.IfExists(atomicfile.Open(string(l)))
 	if err != nil || f == nil {
 		return err
@@ -141,20 +141,20 @@ func (l Log) Heads(each func(h Head, at, size int64)) error {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
-		_, err = heads(f, info.Size(), each)
+		_, err = forEachHead(f, info.Size(), each)
 	}
 	return atomicfile.Error("read", string(l), err)
 }
 
-// heads calls each for the lines up to an offset. It returns the end of the last complete line.
-func heads(f io.ReaderAt, to int64, each func(h Head, at, size int64)) (int64, error) {
-	r := newLines(f, 0, to)
+// forEachHead calls each for the lines up to an offset. It returns the end of the last complete line.
+func forEachHead(f io.ReaderAt, to int64, each func(h Head, at, size int64)) (int64, error) {
+	r := newLineReader(f, 0, to)
 	for {
 		begin, err := r.nextLine()
 		if err != nil {
 			return r.at, ignoreEOF(err)
 		}
-		h, at := head(begin), r.at
+		h, at := parseHead(begin), r.at
 		size, whole, err := r.copyRest(io.Discard)
 		if err != nil || !whole {
 			return at, err
@@ -163,25 +163,25 @@ func heads(f io.ReaderAt, to int64, each func(h Head, at, size int64)) (int64, e
 	}
 }
 
-// lines reads a part of a file by lines. It holds only the beginning of a line in memory.
-type lines struct {
-	r     *bufio.Reader
-	at    int64 // the offset of the line
-	begin []byte
-	more  bool // begin is not the complete line
+// lineReader reads a part of a file by lines. It holds only the beginning of a line in memory.
+type lineReader struct {
+	r         *bufio.Reader
+	at        int64 // the offset of the line
+	begin     []byte
+	isPartial bool // begin is not the complete line
 }
 
-func newLines(f io.ReaderAt, from, to int64) *lines {
-	return &lines{r: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), maxHead), at: from}
+func newLineReader(f io.ReaderAt, from, to int64) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), maxHead), at: from}
 }
 
 // nextLine returns the beginning of the next line, usually all of it, or io.EOF. The bytes are
 // valid until copyRest is called.
-func (l *lines) nextLine() ([]byte, error) {
+func (l *lineReader) nextLine() ([]byte, error) {
 	begin, err := l.r.ReadSlice('\n')
-	l.more = errors.Is(err, bufio.ErrBufferFull)
+	l.isPartial = errors.Is(err, bufio.ErrBufferFull)
 	l.begin = begin
-	if len(begin) > 0 && (l.more || err == io.EOF) {
+	if len(begin) > 0 && (l.isPartial || err == io.EOF) {
 		err = nil
 	}
 	return begin, err
@@ -189,7 +189,7 @@ func (l *lines) nextLine() ([]byte, error) {
 
 // copyRest writes the current line to w and moves to the next. whole is false for a last
 // line without a line feed.
-func (l *lines) copyRest(w io.Writer) (size int64, whole bool, err error) {
+func (l *lineReader) copyRest(w io.Writer) (size int64, whole bool, err error) {
 	for {
 		n, err := w.Write(l.begin)
 		size += int64(n)
@@ -197,7 +197,7 @@ func (l *lines) copyRest(w io.Writer) (size int64, whole bool, err error) {
 			return size, false, err
 		}
 		whole = len(l.begin) > 0 && l.begin[len(l.begin)-1] == '\n'
-		if !l.more {
+		if !l.isPartial {
 			break
 		}
 		if _, err := l.nextLine(); err != nil && err != io.EOF {

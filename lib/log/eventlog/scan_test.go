@@ -44,8 +44,8 @@ func told(at int64, line []byte) string { return fmt.Sprintf("%d %.60q %d", at, 
 // slowly tells the same by the JSON of each line.
 func slowly(t testing.TB, data []byte) (lines []string, end int64) {
 	t.Helper()
-	end, err := heads(bytes.NewReader(data), int64(len(data)), func(h Head, at, size int64) {
-		if h.Lifecycle() && size <= maxLifecycle {
+	end, err := forEachHead(bytes.NewReader(data), int64(len(data)), func(h Head, at, size int64) {
+		if h.IsLifecycle() && size <= maxLifecycle {
 			lines = append(lines, told(at, data[at:at+size-1]))
 		}
 	})

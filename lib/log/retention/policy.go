@@ -102,10 +102,10 @@ func Default() Policy {
 // TTL returns how long events of a type are kept. An exact type counts before the longest
 // matching pattern, and that before the default.
 func (p *Policy) TTL(kind string) time.Duration {
-	return time.Duration(match(p.TTLs, kind, p.DefaultTTL))
+	return time.Duration(lookUpPattern(p.TTLs, kind, p.DefaultTTL))
 }
 
-func (p *Policy) Expired(kind string, age time.Duration) bool { return age > p.TTL(kind) }
+func (p *Policy) IsExpired(kind string, age time.Duration) bool { return age > p.TTL(kind) }
 
 // Curve is how the value of an event falls over its TTL.
 type Curve string
@@ -126,7 +126,7 @@ var curves = map[string]Curve{
 }
 
 // CurveOf returns the curve of a type, by default Steady.
-func CurveOf(kind string) Curve { return match(curves, kind, Steady) }
+func CurveOf(kind string) Curve { return lookUpPattern(curves, kind, Steady) }
 
 // Value returns the value of an event of that age. An event in the future is worth 1.
 func (c Curve) Value(age, ttl time.Duration) float64 {
@@ -151,14 +151,14 @@ func (c Curve) Value(age, ttl time.Duration) float64 {
 	return 1 - x
 }
 
-// Fits reports whether a pattern, which may contain *, matches a type.
-func Fits(pattern, kind string) bool {
+// MatchesType reports whether a pattern, which may contain *, matches a type.
+func MatchesType(pattern, kind string) bool {
 	ok, _ := path.Match(pattern, kind)
 	return ok
 }
 
-// match returns the value of the exact key, else that of the longest pattern, else otherwise.
-func match[T any](table map[string]T, kind string, otherwise T) T {
+// lookUpPattern returns the value of the exact key, else that of the longest pattern, else otherwise.
+func lookUpPattern[T any](table map[string]T, kind string, otherwise T) T {
 	if v, ok := table[kind]; ok {
 		return v
 	}
@@ -166,7 +166,7 @@ func match[T any](table map[string]T, kind string, otherwise T) T {
 	for pattern := range table {
 		// Of the same length the first in the alphabet counts, because a map has no order.
 		longer := len(pattern) > len(best) || len(pattern) == len(best) && pattern < best
-		if longer && strings.Contains(pattern, "*") && Fits(pattern, kind) {
+		if longer && strings.Contains(pattern, "*") && MatchesType(pattern, kind) {
 			best = pattern
 		}
 	}
@@ -183,19 +183,19 @@ func (p *Policy) Patterns() []string {
 	})
 }
 
-// ofTowns are the types that only the programs of a town log.
-var ofTowns = []string{"patrol_*", "polecat_checked", "polecat_nudged", "nudge", "sling", "merge_*", "mass_death"}
+// townTypes are the types that only the programs of a town log.
+var townTypes = []string{"patrol_*", "polecat_checked", "polecat_nudged", "nudge", "sling", "merge_*", "mass_death"}
 
 // OnlyInTowns reports whether a type only occurs in towns and has its default TTL.
 func (p *Policy) OnlyInTowns(kind string) bool {
-	return slices.Contains(ofTowns, kind) && p.TTLs[kind] == Default().TTLs[kind]
+	return slices.Contains(townTypes, kind) && p.TTLs[kind] == Default().TTLs[kind]
 }
 
-var pattern = lazyregexp.New(`^[A-Za-z0-9_.*-]{1,100}$`)
+var validPattern = lazyregexp.New(`^[A-Za-z0-9_.*-]{1,100}$`)
 
 // Set sets the TTL of a type or pattern.
 func (p *Policy) Set(kind string, ttl TTL) error {
-	if !pattern().MatchString(kind) {
+	if !validPattern().MatchString(kind) {
 		return fmt.Errorf("'%s' is not an event type: use letters, digits, _ and -, and * to match any characters", kind)
 	}
 	if err := ttl.check(); err != nil {
@@ -212,7 +212,7 @@ func (p *Policy) Overrides(kind string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(p.Patterns(), func(other string) bool {
-		return other == kind || !Fits(kind, other) || strings.Contains(other, "*") && len(other) <= len(kind)
+		return other == kind || !MatchesType(kind, other) || strings.Contains(other, "*") && len(other) <= len(kind)
 	})
 }
 
@@ -228,11 +228,11 @@ func (p *Policy) Unset(kind string) bool {
 	return had
 }
 
-func file(root string, warn func(error)) atomicfile.Rolling {
-	return rolling(filepath.Join(root, ".krc.yaml"), warn, parse)
+func policyFile(root string, warn func(error)) atomicfile.Rolling {
+	return rollingFile(filepath.Join(root, ".krc.yaml"), warn, parse)
 }
 
-func rolling[T any](path string, warn func(error), parse func([]byte) (T, error)) atomicfile.Rolling {
+func rollingFile[T any](path string, warn func(error), parse func([]byte) (T, error)) atomicfile.Rolling {
 	return atomicfile.Rolling{Path: path, Limit: 1 << 20, Warn: warn, Valid: func(data []byte) error {
 		_, err := parse(data)
 		return err
@@ -251,7 +251,7 @@ func parse(data []byte) (Policy, error) {
 		p.TTLs = Default().TTLs
 	}
 	for kind := range p.TTLs {
-		if !pattern().MatchString(kind) {
+		if !validPattern().MatchString(kind) {
 			return p, fmt.Errorf("'%s' is not an event type", kind)
 		}
 	}
@@ -268,12 +268,12 @@ const MaxKeep = 1_000_000
 // Load returns the town's policy. It calls warn if the file is damaged and an earlier
 // generation is used.
 func Load(root string, warn func(error)) (Policy, error) {
-	return policyOf(file(root, warn).Read())
+	return policyOf(policyFile(root, warn).Read())
 }
 
 // Repair is Load, but also sets a damaged file aside. The caller holds the lock.
 func Repair(root string, warn func(error)) (Policy, error) {
-	return policyOf(file(root, warn).Repair())
+	return policyOf(policyFile(root, warn).Repair())
 }
 
 func policyOf(data []byte, err error) (Policy, error) {
@@ -286,11 +286,11 @@ func policyOf(data []byte, err error) (Policy, error) {
 // Store writes the town's policy and keeps three earlier generations. The caller holds the
 // lock (Lock).
 func (p *Policy) Store(root string, warn func(error)) error {
-	return write(file(root, warn), p, p.unknown)
+	return writeRolling(policyFile(root, warn), p, p.unknown)
 }
 
-// write stores v as JSON, with the fields of the file that this version does not know.
-func write(f atomicfile.Rolling, v any, unknown openjson.Unknown) error {
+// writeRolling stores v as JSON, with the fields of the file that this version does not know.
+func writeRolling(f atomicfile.Rolling, v any, unknown openjson.Unknown) error {
 	data, err := openjson.Marshal(v, unknown)
 	if err == nil {
 		data, err = openjson.File(json.RawMessage(data))
@@ -302,7 +302,7 @@ func write(f atomicfile.Rolling, v any, unknown openjson.Unknown) error {
 }
 
 // Reset removes the town's policy. The caller holds the lock.
-func Reset(root string, warn func(error)) error { return file(root, warn).Remove() }
+func Reset(root string, warn func(error)) error { return policyFile(root, warn).Remove() }
 
 // State is what the town remembers of its prunes: <town>/.krc-autoprune.json, in Gas Town's
 // format.
@@ -328,15 +328,15 @@ type Result struct {
 	Duration  time.Duration  `json:"duration"`                   // in nanoseconds
 }
 
-// Due reports whether the interval has passed since the last prune. A last prune in the
+// IsDue reports whether the interval has passed since the last prune. A last prune in the
 // future, from a wrong clock, prevents none.
-func (s *State) Due(now time.Time, interval TTL) bool {
+func (s *State) IsDue(now time.Time, interval TTL) bool {
 	since := now.Sub(s.LastPrune)
 	return since >= time.Duration(interval) || since < 0
 }
 
-// Record adds a prune that was made now. Only Store writes it to the file.
-func (s *State) Record(now time.Time, r Result) error {
+// RecordPrune adds a prune that was made now. Only Store writes it to the file.
+func (s *State) RecordPrune(now time.Time, r Result) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -349,7 +349,7 @@ func (s *State) Record(now time.Time, r Result) error {
 }
 
 func stateFile(root string, warn func(error)) atomicfile.Rolling {
-	return rolling(filepath.Join(root, ".krc-autoprune.json"), warn, parseState)
+	return rollingFile(filepath.Join(root, ".krc-autoprune.json"), warn, parseState)
 }
 
 func parseState(data []byte) (s State, err error) {
@@ -377,7 +377,7 @@ func stateOf(data []byte, err error) (State, error) {
 // Store writes the town's state and keeps three earlier generations. The caller holds the
 // lock.
 func (s *State) Store(root string, warn func(error)) error {
-	return write(stateFile(root, warn), s, s.unknown)
+	return writeRolling(stateFile(root, warn), s, s.unknown)
 }
 
 // Lock takes the lock for changing the town's policy or state, pruning and rotating, or

@@ -31,7 +31,7 @@ func TestDefaultTTLs(t *testing.T) {
 			if got := p.TTL(kind); got != ttl {
 				t.Errorf("%s is kept for %v, not %v", kind, got, ttl)
 			}
-			if p.Expired(kind, ttl) || !p.Expired(kind, ttl+1) || p.Expired(kind, -time.Hour) {
+			if p.IsExpired(kind, ttl) || !p.IsExpired(kind, ttl+1) || p.IsExpired(kind, -time.Hour) {
 				t.Errorf("%s does not expire after %v", kind, ttl)
 			}
 		}
@@ -167,11 +167,11 @@ func TestDue(t *testing.T) {
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	for since, want := range map[time.Duration]bool{time.Minute: false, 59 * time.Minute: false, time.Hour: true, 9 * time.Hour: true, -time.Hour: true} {
 		s := State{LastPrune: now.Add(-since)}
-		if s.Due(now, TTL(time.Hour)) != want {
+		if s.IsDue(now, TTL(time.Hour)) != want {
 			t.Errorf("after %v: %v", since, !want)
 		}
 	}
-	if s := (State{}); !s.Due(now, TTL(time.Hour)) {
+	if s := (State{}); !s.IsDue(now, TTL(time.Hour)) {
 		t.Error("the first is not due")
 	}
 }
@@ -185,7 +185,7 @@ func TestStateFile(t *testing.T) {
 		t.Fatal(s, err)
 	}
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	testenv.NoError(t, s.Record(now, Result{Processed: 5, Pruned: 2, Retained: 3, Before: 50, After: 30}))
+	testenv.NoError(t, s.RecordPrune(now, Result{Processed: 5, Pruned: 2, Retained: 3, Before: 50, After: 30}))
 	testenv.NoError(t, s.Store(root, nil))
 	s, err = LoadState(root, nil)
 	if err != nil || s.Prunes != 4 || s.Removed != 12 || s.Freed != 120 || !s.LastPrune.Equal(now) || !strings.Contains(string(s.LastResult), `"events_pruned": 2`) {
@@ -201,14 +201,14 @@ func TestTally(t *testing.T) {
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	p := Default()
 	y := NewTally(&p, now)
-	add := func(kind string, age time.Duration) { y.Add(eventlog.Head{Type: kind, Time: now.Add(-age)}, 100) }
+	add := func(kind string, age time.Duration) { y.AddLine(eventlog.Head{Type: kind, Time: now.Add(-age)}, 100) }
 	add("mail", 0)
 	add("mail", 31*24*time.Hour)
 	add("nudge", 36*time.Hour)
 	add("nudge", 71*time.Hour)
 	add("later", -time.Hour)
-	y.Add(eventlog.Head{Type: "no time"}, 100)
-	y.Add(eventlog.Head{Time: now}, 100)
+	y.AddLine(eventlog.Head{Type: "no time"}, 100)
+	y.AddLine(eventlog.Head{Time: now}, 100)
 	if y.Events != 5 || y.Other != 2 || y.Bytes != 700 || y.Ages != (Ages{2, 2, 0, 1}) || !y.Newest.Equal(now.Add(time.Hour)) {
 		t.Errorf("%+v", y)
 	}
@@ -219,7 +219,7 @@ func TestTally(t *testing.T) {
 	if n := kinds[2]; n.Waning != 1 || n.Expired != 0 || math.Abs(n.Value-0.5-1.0/72) > 1e-9 {
 		t.Errorf("%+v", n)
 	}
-	if f := y.Fading(); f[0].Type != "nudge" || f[2].Type != "later" {
+	if f := y.KindsByValue(); f[0].Type != "nudge" || f[2].Type != "later" {
 		t.Error(f[0], f[2])
 	}
 	// A hostile log cannot make us remember it.

@@ -48,7 +48,7 @@ type Kind struct {
 // Mean returns the average value of an event.
 func (k *Kind) Mean() float64 { return k.Value / float64(k.Events) }
 
-const waning = 0.25
+const waningBelow = 0.25
 
 // maxKinds bounds the types, because a hostile log can have any number. The rest count as
 // "other".
@@ -58,8 +58,8 @@ func NewTally(p *Policy, now time.Time) *Tally {
 	return &Tally{policy: p, now: now, types: map[string]*Kind{}}
 }
 
-// Add counts a line of size bytes. Types beyond maxKinds count together, as "other".
-func (t *Tally) Add(h eventlog.Head, size int64) {
+// AddLine counts a line of size bytes. Types beyond maxKinds count together, as "other".
+func (t *Tally) AddLine(h eventlog.Head, size int64) {
 	t.Bytes += size
 	if h.Type == "" || h.Time.IsZero() {
 		t.Other++
@@ -99,9 +99,9 @@ func (t *Tally) Add(h eventlog.Head, size int64) {
 	k.Value += value
 	switch {
 	// One that counts as "other" expires by its own type.
-	case t.policy.Expired(h.Type, age):
+	case t.policy.IsExpired(h.Type, age):
 		k.Expired++
-	case value < waning:
+	case value < waningBelow:
 		k.Waning++
 		fallthrough
 	default:
@@ -114,8 +114,8 @@ func (t *Tally) Kinds() []*Kind {
 	return slices.SortedFunc(maps.Values(t.types), func(a, b *Kind) int { return cmp.Compare(a.Type, b.Type) })
 }
 
-// Fading returns the types, sorted by mean value.
-func (t *Tally) Fading() []*Kind {
+// KindsByValue returns the types, sorted by mean value.
+func (t *Tally) KindsByValue() []*Kind {
 	return slices.SortedFunc(maps.Values(t.types), func(a, b *Kind) int {
 		return cmp.Or(cmp.Compare(a.Mean(), b.Mean()), cmp.Compare(a.Type, b.Type))
 	})

@@ -131,7 +131,7 @@ func TestScratch(t *testing.T) {
 	state := filepath.Join(os.Getenv("HOME"), ".local", "state", "gt", "git")
 	write(t, state, "old/config", "")
 	write(t, state, "young/config", "")
-	past := time.Now().Add(-2 * forgotten)
+	past := time.Now().Add(-2 * forgottenAge)
 	testenv.NoError(t, os.Chtimes(filepath.Join(state, "old"), past, past))
 	status(t, dir)
 	left := readNames(state)

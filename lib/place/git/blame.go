@@ -27,35 +27,35 @@ const maxBlame = 64 << 20
 
 // Blame returns the lines from one to another of a file in a worktree's folder dir, counted from 1.
 func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine, err error) {
-	text, err := output(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-L", fmt.Sprintf("%d,%d", from, to), "--", file)
+	text, err := gitOutput(dir, wait, "blame", "--line-porcelain", "--no-textconv", "-L", fmt.Sprintf("%d,%d", from, to), "--", file)
 	if err != nil {
 		return nil, err
 	}
-	var at BlamedLine
+	var current BlamedLine
 	seconds := func(s string) time.Time { n, _ := strconv.ParseInt(s, 10, 64); return time.Unix(n, 0) }
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		if said, ok := strings.CutPrefix(line, "\t"); ok {
-			at.Text = said
-			all = append(all, at)
-			at = BlamedLine{}
+		if content, ok := strings.CutPrefix(line, "\t"); ok {
+			current.Text = content
+			all = append(all, current)
+			current = BlamedLine{}
 			continue
 		}
 		key, value, _ := strings.Cut(line, " ")
 		switch {
-		case at.Number == 0 && IsHash(key):
+		case current.Number == 0 && IsHash(key):
 			if strings.Trim(key, "0") != "" {
-				at.Commit = key
+				current.Commit = key
 			}
 			if fields := strings.Fields(value); len(fields) > 1 {
-				at.Number, _ = strconv.Atoi(fields[1])
+				current.Number, _ = strconv.Atoi(fields[1])
 			}
 		case key == "committer-time":
-			at.Committed = seconds(value)
+			current.Committed = seconds(value)
 		case key == "author-time":
-			at.Authored = seconds(value)
+			current.Authored = seconds(value)
 		case key == "filename":
-			at.Path = unquotePath(value)
+			current.Path = unquotePath(value)
 		}
 	}
 	return all, nil
@@ -70,7 +70,7 @@ type CommitChange struct {
 
 // PathsOf returns the paths in its repository that a file in dir has, and had before renames.
 func PathsOf(dir, file string, wait time.Duration) ([]string, error) {
-	text, err := output(dir, wait, "log", "--follow", "--format=", "--name-only", "--", ":(literal)"+file)
+	text, err := gitOutput(dir, wait, "log", "--follow", "--format=", "--name-only", "--", ":(literal)"+file)
 	var all []string
 	for line := range strings.Lines(text) {
 		if path := unquotePath(strings.TrimSuffix(line, "\n")); !slices.Contains(all, path) {
@@ -81,28 +81,28 @@ func PathsOf(dir, file string, wait time.Duration) ([]string, error) {
 }
 
 // ChangesOf returns the full hash, the times and the changes of a commit, of all files or one.
-func ChangesOf(dir, commit, path string, wait time.Duration) (of BlamedLine, all []CommitChange, err error) {
+func ChangesOf(dir, commit, path string, wait time.Duration) (info BlamedLine, all []CommitChange, err error) {
 	args := []string{"-c", "core.quotePath=false", "show", "--format=%H %at %ct", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--first-parent", "--end-of-options", commit + "^{commit}", "--"}
 	if path != "" {
 		args = append(args, ":(top,literal)"+path)
 	}
-	text, err := output(dir, wait, args...)
+	text, err := gitOutput(dir, wait, args...)
 	if err != nil {
-		return of, nil, err
+		return info, nil, err
 	}
 	head, text, _ := strings.Cut(text, "\n")
 	var author, committer int64
-	if _, err := fmt.Sscanf(head, "%s %d %d", &of.Commit, &author, &committer); err != nil {
-		return of, nil, fmt.Errorf("'%s' is no commit", commit)
+	if _, err := fmt.Sscanf(head, "%s %d %d", &info.Commit, &author, &committer); err != nil {
+		return info, nil, fmt.Errorf("'%s' is no commit", commit)
 	}
-	of.Authored, of.Committed = time.Unix(author, 0), time.Unix(committer, 0)
-	var at *CommitChange
+	info.Authored, info.Committed = time.Unix(author, 0), time.Unix(committer, 0)
+	var current *CommitChange
 	header, from, next := false, "", 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "diff --git "):
-			header, at = true, nil
+			header, current = true, nil
 		case strings.HasPrefix(line, "@@ "):
 			header = false
 			_, hunk, _ := strings.Cut(line, " +")
@@ -115,22 +115,22 @@ func ChangesOf(dir, commit, path string, wait time.Duration) (of BlamedLine, all
 				path = from
 			}
 			all = append(all, CommitChange{Path: path})
-			at = &all[len(all)-1]
-		case at == nil || header:
+			current = &all[len(all)-1]
+		case current == nil || header:
 		case strings.HasPrefix(line, "+"):
-			at.Added = append(at.Added, BlamedLine{Number: next, Text: line[1:]})
+			current.Added = append(current.Added, BlamedLine{Number: next, Text: line[1:]})
 			next++
 		case strings.HasPrefix(line, "-"):
-			at.Removed = append(at.Removed, line[1:])
+			current.Removed = append(current.Removed, line[1:])
 		}
 	}
-	return of, all, nil
+	return info, all, nil
 }
 
 // LastChange returns when a file was last changed by a commit from which another comes, or that
 // itself, up to a time. It is zero if there is none.
 func LastChange(dir, commit, path string, until time.Time, wait time.Duration) time.Time {
-	text, err := output(dir, wait, "log", "-1", "--format=%ct", fmt.Sprint("--until=", until.Unix()), "--end-of-options", commit, "--", ":(top,literal)"+path)
+	text, err := gitOutput(dir, wait, "log", "-1", "--format=%ct", fmt.Sprint("--until=", until.Unix()), "--end-of-options", commit, "--", ":(top,literal)"+path)
 	seconds, bad := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || bad != nil {
 		return time.Time{}
@@ -148,8 +148,8 @@ func unquotePath(path string) string {
 	return path
 }
 
-// output runs git in dir, which is in a worktree, and returns at most maxBlame bytes.
-func output(dir string, wait time.Duration, args ...string) (string, error) {
+// gitOutput runs git in dir, which is in a worktree, and returns at most maxBlame bytes.
+func gitOutput(dir string, wait time.Duration, args ...string) (string, error) {
 	r, err := findRepository(dir)
 	if err != nil {
 		return "", err

@@ -58,7 +58,7 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 		return c, err
 	}
 	defer done()
-	staged, err := r.changes(&c, vars, wait)
+	staged, err := r.findChanges(&c, vars, wait)
 	if err != nil {
 		return c, err
 	}
@@ -69,15 +69,15 @@ func Carry(dir, bundle string, secret func(path string) bool, wait time.Duration
 	defer os.RemoveAll(scratch)
 	p := packing{r, scratch, append(slices.Clip(vars), r.objectsIn(filepath.Join(scratch, "objects"))...), wait}
 	c.Held = slices.DeleteFunc(staged, func(path string) bool { return !secret(path) })
-	if c.Index, err = p.commit(c.Head, c.Held); err != nil {
+	if c.Index, err = p.commitIndex(c.Head, c.Held); err != nil {
 		return c, err
 	}
-	roots, err := p.git(nil, "rev-list", "--max-parents=0", c.Head)
+	roots, err := p.runGit(nil, "rev-list", "--max-parents=0", c.Head)
 	if err != nil {
 		return c, err
 	}
 	c.Roots, c.Remotes = strings.Fields(roots), r.remotes()
-	return c, p.bundle(bundle, c.Index)
+	return c, p.writeBundle(bundle, c.Index)
 }
 
 // isolateSettled returns the repository of the worktree that contains dir, with a private git
@@ -89,7 +89,7 @@ func isolateSettled(dir string) (r checkout, vars []string, done func(), err err
 	if what, err := r.underWay(); err != nil || what != "" {
 		return r, nil, nil, cmp.Or(err, errors.New(what))
 	}
-	vars, done, err = r.isolated()
+	vars, done, err = r.isolate()
 	return r, vars, done, err
 }
 
@@ -97,7 +97,7 @@ func isolateSettled(dir string) (r checkout, vars []string, done func(), err err
 // files of git's own, or "".
 func (r checkout) underWay() (string, error) {
 	for _, name := range []string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"} {
-		if there, err := atomicfile.Present(filepath.Join(r.dir, name)); err != nil {
+		if there, err := atomicfile.IsPresent(filepath.Join(r.dir, name)); err != nil {
 			return "", err
 		} else if there {
 			return fmt.Sprintf("a rebase, merge or the like is under way (%s)", name), nil
@@ -106,9 +106,9 @@ func (r checkout) underWay() (string, error) {
 	return "", nil
 }
 
-// Portable returns an error if Carry would refuse the worktree that contains dir as it is.
+// CheckPortable returns an error if Carry would refuse the worktree that contains dir as it is.
 // What is in no worktree is carried by nobody, and is no error.
-func Portable(dir string, wait time.Duration) error {
+func CheckPortable(dir string, wait time.Duration) error {
 	r, vars, done, err := isolateSettled(dir)
 	if errors.Is(err, ErrNotRepository) {
 		return nil
@@ -117,13 +117,13 @@ func Portable(dir string, wait time.Duration) error {
 	}
 	defer done()
 	var c Carried
-	_, err = r.changes(&c, vars, wait)
+	_, err = r.findChanges(&c, vars, wait)
 	return err
 }
 
-// changes finds what differs, and returns the paths that differ between Head and index. It
+// findChanges finds what differs, and returns the paths that differ between Head and index. It
 // returns an error for a change that cannot be made anew elsewhere.
-func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged []string, err error) {
+func (r checkout) findChanges(c *Carried, vars []string, wait time.Duration) (staged []string, err error) {
 	name, sparse, err := findHidden(r.top, wait)
 	switch {
 	case err != nil:
@@ -138,7 +138,7 @@ func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged
 		return nil, atomicfile.Error("read the git state of", r.top, err)
 	}
 	s := parseStatus(out.Data)
-	if out.Over {
+	if out.Truncated {
 		return nil, errors.New("it has too many changes")
 	}
 	if c.Head, c.Branch = s.Head, s.Branch; s.Head == "" {
@@ -154,7 +154,7 @@ func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged
 		if change.Staged {
 			staged = append(staged, change.Path)
 		}
-		if err := r.change(c, change); err != nil {
+		if err := r.sortChange(c, change); err != nil {
 			return nil, err
 		}
 	}
@@ -167,15 +167,15 @@ func (r checkout) changes(c *Carried, vars []string, wait time.Duration) (staged
 			return nil, cmp.Or(err, fmt.Errorf("the submodule %s, and submodules do not go along", n))
 		}
 	}
-	if err := r.ownPointers(vars, c.Head, wait); err != nil {
+	if err := r.checkLFS(vars, c.Head, wait); err != nil {
 		return nil, err
 	}
-	c.Stashed, err = r.stash(wait)
+	c.Stashed, err = r.hasStash(wait)
 	return staged, err
 }
 
-// change sorts one change of the worktree into c.
-func (r checkout) change(c *Carried, change Change) error {
+// sortChange sorts one change of the worktree into c.
+func (r checkout) sortChange(c *Carried, change Change) error {
 	if !change.Unstaged && !change.Untracked {
 		return nil
 	}
@@ -209,12 +209,12 @@ func (r checkout) change(c *Carried, change Change) error {
 	return nil
 }
 
-// pointers are the first bytes of what Git LFS keeps in a file's place.
-const pointers = "version https://git-lfs.github.com/spec/"
+// lfsPrefix are the first bytes of what Git LFS keeps in a file's place.
+const lfsPrefix = "version https://git-lfs.github.com/spec/"
 
-// ownPointers returns an error if the index, or a commit that no remote has, has a file in
+// checkLFS returns an error if the index, or a commit that no remote has, has a file in
 // Git LFS whose content is in this repository: a bundle has only the pointer to it.
-func (r checkout) ownPointers(vars []string, head string, wait time.Duration) error {
+func (r checkout) checkLFS(vars []string, head string, wait time.Duration) error {
 	objects := filepath.Join(r.common, "lfs", "objects")
 	if !atomicfile.Exists(objects) {
 		return nil
@@ -250,7 +250,7 @@ func (r checkout) ownPointers(vars []string, head string, wait time.Duration) er
 		if len(f) < 3 || f[0] != "blob" {
 			continue
 		}
-		if n, err := strconv.Atoi(f[1]); err == nil && n > len(pointers) && n < 1024 {
+		if n, err := strconv.Atoi(f[1]); err == nil && n > len(lfsPrefix) && n < 1024 {
 			small = append(small, f[2])
 		}
 	}
@@ -258,7 +258,7 @@ func (r checkout) ownPointers(vars []string, head string, wait time.Duration) er
 	if err != nil {
 		return err
 	}
-	if new.Over || staged.Over || sized.Over || out.Over {
+	if new.Truncated || staged.Truncated || sized.Truncated || out.Truncated {
 		return errors.New("it has too many commits that no remote has to look for files in Git LFS")
 	}
 	path, is := "", false
@@ -267,7 +267,7 @@ func (r checkout) ownPointers(vars []string, head string, wait time.Duration) er
 		switch {
 		case len(f) == 3 && f[1] == "blob" && paths[f[0]] != "":
 			path, is = paths[f[0]], false
-		case strings.HasPrefix(line, pointers):
+		case strings.HasPrefix(line, lfsPrefix):
 			is = true
 		case is && len(f) == 2 && f[0] == "oid":
 			digest := strings.TrimPrefix(f[1], "sha256:")
@@ -323,7 +323,7 @@ func (r checkout) objectsIn(dir string) []string {
 	return []string{"GIT_OBJECT_DIRECTORY=" + dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + of}
 }
 
-func (p packing) git(stdin io.Reader, args ...string) (string, error) {
+func (p packing) runGit(stdin io.Reader, args ...string) (string, error) {
 	out, err := p.run(stdin, p.top, p.vars, p.wait, args...)
 	if err != nil {
 		return "", err
@@ -331,9 +331,9 @@ func (p packing) git(stdin io.Reader, args ...string) (string, error) {
 	return strings.TrimSpace(string(out.Data)), nil
 }
 
-// commit makes the commit of the index, in which the secret files are as in head. It works
+// commitIndex makes the commit of the index, in which the secret files are as in head. It works
 // on a copy of the index.
-func (p packing) commit(head string, secret []string) (string, error) {
+func (p packing) commitIndex(head string, secret []string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(p.scratch, "objects"), 0o700); err != nil {
 		return "", err
 	}
@@ -351,11 +351,11 @@ func (p packing) commit(head string, secret []string) (string, error) {
 		if line == "" {
 			line = "0 " + strings.Repeat("0", len(head)) + "\t" + path
 		}
-		if _, err := p.git(strings.NewReader(line+"\x00"), "update-index", "-z", "--index-info"); err != nil {
+		if _, err := p.runGit(strings.NewReader(line+"\x00"), "update-index", "-z", "--index-info"); err != nil {
 			return "", err
 		}
 	}
-	tree, err := p.git(nil, "write-tree")
+	tree, err := p.runGit(nil, "write-tree")
 	if err != nil {
 		return "", err
 	}
@@ -363,7 +363,7 @@ func (p packing) commit(head string, secret []string) (string, error) {
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		p.vars = append(p.vars, "GIT_"+who+"_NAME=gt", "GIT_"+who+"_EMAIL=gt@localhost", "GIT_"+who+"_DATE=1700000000 +0000")
 	}
-	return p.git(strings.NewReader("the index of a session that moves\n"), "commit-tree", "--no-gpg-sign", tree, "-p", head)
+	return p.runGit(strings.NewReader("the index of a session that moves\n"), "commit-tree", "--no-gpg-sign", tree, "-p", head)
 }
 
 func copyFile(from, to string) error {
@@ -375,18 +375,18 @@ func copyFile(from, to string) error {
 	return atomicfile.Copy(to, f)
 }
 
-// bundle writes the bundle. git takes its refs from a git directory of its own.
-func (p packing) bundle(path, commit string) error {
+// writeBundle writes the bundle. git takes its refs from a git directory of its own.
+func (p packing) writeBundle(path, commit string) error {
 	have, err := p.run(nil, p.top, p.vars, p.wait, "for-each-ref", "--format=^%(objectname)", "refs/remotes")
 	if err != nil {
 		return err
 	}
-	if have.Over {
+	if have.Truncated {
 		have.Data = have.Data[:bytes.LastIndexByte(have.Data, '\n')+1]
 	}
 	dir := filepath.Join(p.scratch, "git")
 	all := slices.DeleteFunc(p.settings(), func(s setting) bool { return s.name() == "extensions.refstorage" })
-	for _, file := range [][2]string{{"HEAD", "ref: refs/heads/gt\n"}, {"config", string(harmless(all, ""))}, {carriedRef, commit + "\n"}} {
+	for _, file := range [][2]string{{"HEAD", "ref: refs/heads/gt\n"}, {"config", string(harmlessConfig(all, ""))}, {carriedRef, commit + "\n"}} {
 		name := filepath.Join(dir, file[0])
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			return err
@@ -396,7 +396,7 @@ func (p packing) bundle(path, commit string) error {
 		}
 	}
 	p.vars = append(p.vars, "GIT_DIR="+dir)
-	_, err = p.git(bytes.NewReader(have.Data), "bundle", "create", "--quiet", path, carriedRef, "--stdin")
+	_, err = p.runGit(bytes.NewReader(have.Data), "bundle", "create", "--quiet", path, carriedRef, "--stdin")
 	return err
 }
 
@@ -504,7 +504,7 @@ func (r checkout) checkCommits(vars, commits []string, wait time.Duration) error
 // checkSize returns an error if the files of a commit have more than most bytes together: a
 // few kilobytes of a pack can be gigabytes on disk.
 func (r checkout) checkSize(vars []string, commit string, most int64, wait time.Duration) error {
-	sum := &sizes{most: most}
+	sum := &sizeSum{most: most}
 	if err := r.runTo(nil, sum, r.top, vars, wait, "ls-tree", "-r", "-l", "-z", commit); err != nil && sum.total <= most {
 		return err
 	}
@@ -514,8 +514,8 @@ func (r checkout) checkSize(vars []string, commit string, most int64, wait time.
 	return nil
 }
 
-// sizes adds up the sizes in the output of git ls-tree -l -z. A submodule has "-".
-type sizes struct {
+// sizeSum adds up the sizes in the output of git ls-tree -l -z. A submodule has "-".
+type sizeSum struct {
 	total, most int64
 	line        []byte
 }
@@ -523,7 +523,7 @@ type sizes struct {
 var errTooMuch = errors.New("too much")
 
 // Write returns an error above the limit, which ends git early.
-func (s *sizes) Write(p []byte) (int, error) {
+func (s *sizeSum) Write(p []byte) (int, error) {
 	for _, c := range p {
 		if c != 0 {
 			s.line = append(s.line, c)
@@ -542,9 +542,9 @@ func (s *sizes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Holds reports whether dir's repository has all of the commits, and where its main
+// HasCommits reports whether dir's repository has all of the commits, and where its main
 // worktree is, or the repository if it is bare.
-func Holds(dir string, commits []string, wait time.Duration) (main string, ok bool, err error) {
+func HasCommits(dir string, commits []string, wait time.Duration) (main string, ok bool, err error) {
 	all, err := Worktrees(dir)
 	if err != nil {
 		return "", false, err
@@ -573,7 +573,7 @@ func MakeBranch(dir, branch, commit, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.linkless(branch); err != nil {
+	if err := r.checkLinks(branch); err != nil {
 		return err
 	}
 	all, err := r.worktrees()
@@ -591,7 +591,7 @@ func MakeBranch(dir, branch, commit, path string) error {
 	case at != "":
 		return fmt.Errorf("%w: %s", ErrBranchTaken, branch)
 	}
-	_, err = r.inPlace("branch", "--no-track", "--", branch, commit)
+	_, err = r.runInPlace("branch", "--no-track", "--", branch, commit)
 	if err != nil && strings.Contains(err.Error(), "cannot lock ref") {
 		return fmt.Errorf("%w: %s", ErrBranchTaken, branch)
 	}
@@ -606,7 +606,7 @@ func InTheWay(path, index string, comes []string, wait time.Duration) (names []s
 	if err != nil {
 		return nil, err
 	}
-	if out.Over {
+	if out.Truncated {
 		return nil, errors.New("it has too many changes")
 	}
 	names = splitNames(string(out.Data))
@@ -624,8 +624,8 @@ func InTheWay(path, index string, comes []string, wait time.Duration) (names []s
 	}), nil
 }
 
-// Intend puts files of a worktree into its index as git add -N does.
-func Intend(path string, names []string, wait time.Duration) error {
+// IntendToAdd puts files of a worktree into its index as git add -N does.
+func IntendToAdd(path string, names []string, wait time.Duration) error {
 	for some := range slices.Chunk(names, 256) {
 		if _, err := runInWorktree(path, wait, append([]string{"--literal-pathspecs", "add", "--intent-to-add", "--force", "--"}, some...)...); err != nil {
 			return err
@@ -634,10 +634,10 @@ func Intend(path string, names []string, wait time.Duration) error {
 	return nil
 }
 
-// Reset makes a worktree the one of a commit of Carry: its files are those of index, and
+// ResetWorktree makes a worktree the one of a commit of Carry: its files are those of index, and
 // HEAD, with the branch that is checked out, is head. It keeps files that git does not track
 // unless they are InTheWay.
-func Reset(path, head, index string, wait time.Duration) error {
+func ResetWorktree(path, head, index string, wait time.Duration) error {
 	if err := FillIndex(path, index, wait); err != nil {
 		return err
 	}
@@ -645,7 +645,7 @@ func Reset(path, head, index string, wait time.Duration) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.inPlace("reset", "--soft", head, "--")
+	_, err = r.runInPlace("reset", "--soft", head, "--")
 	return err
 }
 
@@ -717,7 +717,7 @@ func (r checkout) branchAt(branch string) (string, error) {
 
 // branches returns the commits of a branch and of those below it by name; of all for "".
 func (r checkout) branches(branch string) (map[string]string, error) {
-	out, err := r.inPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
+	out, err := r.runInPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
 	all := map[string]string{}
 	for line := range strings.Lines(out) {
 		if id, name, ok := strings.Cut(strings.TrimSpace(line), " refs/heads/"); ok {

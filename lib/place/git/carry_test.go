@@ -158,7 +158,7 @@ func TestPortable(t *testing.T) {
 			testenv.Sample(t, 6)
 			dir := repository(t, "a")
 			c.do(t, dir)
-			if err := Portable(dir, time.Minute); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			if err := CheckPortable(dir, time.Minute); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
@@ -176,7 +176,7 @@ func TestPortable(t *testing.T) {
 
 // A tree of which a few bytes are gigabytes on disk is noticed while git lists it.
 func TestSizes(t *testing.T) {
-	s := &sizes{most: 1000}
+	s := &sizeSum{most: 1000}
 	line := "100644 blob 0123456789012345678901234567890123456789     400\ta\tb\x00"
 	if _, err := io.WriteString(s, line+line); err != nil || s.total != 800 {
 		t.Errorf("%d, %v", s.total, err)

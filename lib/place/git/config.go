@@ -17,17 +17,17 @@ import (
 // maxConfig bounds a repository's configuration, in bytes. Real ones have some kilobytes.
 const maxConfig = 4 << 20
 
-// words are the settings that git gets to see if the value is a single word. They say how
+// wordSettings are the settings that git gets to see if the value is a single word. They say how
 // files are stored. None names a program, or a file that does.
-var words = []string{
+var wordSettings = []string{
 	"core.filemode", "core.symlinks", "core.ignorecase", "core.precomposeunicode", "core.trustctime", "core.checkstat",
 	"core.autocrlf", "core.eol", "core.bigfilethreshold", "core.untrackedcache",
 	"core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse", "sparse.expectfilesoutsideofpatterns",
 	"status.aheadbehind", "extensions.objectformat", "extensions.refstorage",
 }
 
-// names are the settings whose value is the path of ignore rules or attributes.
-var names = []string{"core.excludesfile", "core.attributesfile"}
+// pathSettings are the settings whose value is the path of ignore rules or attributes.
+var pathSettings = []string{"core.excludesfile", "core.attributesfile"}
 
 // isWord reports whether a value is a single word, such as true, 0 or sha256.
 func isWord(value string) bool {
@@ -38,10 +38,10 @@ type setting struct{ section, sub, key, value string }
 
 func (s setting) name() string { return s.section + "." + s.key }
 
-// harmless returns the part of a repository's configuration that git gets to see: the
+// harmlessConfig returns the part of a repository's configuration that git gets to see: the
 // settings in words and names, and the branch's upstream. It leaves out values that need
 // escapes, so that nothing can be smuggled in.
-func harmless(all []setting, branch string) []byte {
+func harmlessConfig(all []setting, branch string) []byte {
 	var b bytes.Buffer
 	put := func(s setting, value string) {
 		for _, r := range s.sub + value {
@@ -61,8 +61,8 @@ func harmless(all []setting, branch string) []byte {
 	for _, s := range all {
 		switch {
 		// mutant always: ./attacks TestRepositoryNamesPrograms/its-configuration
-		case s.sub == "" && slices.Contains(words, s.name()) && isWord(s.value),
-			s.sub == "" && slices.Contains(names, s.name()):
+		case s.sub == "" && slices.Contains(wordSettings, s.name()) && isWord(s.value),
+			s.sub == "" && slices.Contains(pathSettings, s.name()):
 			put(s, s.value)
 		case s.section == "branch" && s.sub == branch && branch != "":
 			if s.key == "remote" {
@@ -89,7 +89,7 @@ const (
 // settings reads a configuration with its includes. It ignores unreadable files.
 func settings(path string) []setting {
 	left := maxIncludes
-	return include(path, os.Getenv("HOME"), 0, &left, false)
+	return readIncludes(path, os.Getenv("HOME"), 0, &left, false)
 }
 
 // systemFiles are the configurations of the system, of the gits that are usual somewhere: a Linux's
@@ -137,7 +137,7 @@ func Configuration(dir string, getenv func(string) string) string {
 	}
 	for _, file := range files {
 		left := maxIncludes
-		for _, s := range include(file, home, 0, &left, true) {
+		for _, s := range readIncludes(file, home, 0, &left, true) {
 			fmt.Fprintf(&b, "%s = %s\n", s.key, s.value)
 		}
 	}
@@ -208,10 +208,10 @@ func hookText(script string) string {
 	return b.String()
 }
 
-// include reads a file and those that it includes, with every also those that it includes on a
+// readIncludes reads a file and those that it includes, with every also those that it includes on a
 // condition. home is what a path with ~/ begins with.
-func include(path, home string, depth int, left *int, every bool) []setting {
-	if *left--; *left < 0 || depth > 3 {
+func readIncludes(path, home string, depth int, budget *int, every bool) []setting {
+	if *budget--; *budget < 0 || depth > 3 {
 		return nil
 	}
 	path, err := filepath.EvalSymlinks(path)
@@ -234,7 +234,7 @@ func include(path, home string, depth int, left *int, every bool) []setting {
 		if !filepath.IsAbs(s.value) {
 			s.value = filepath.Join(filepath.Dir(path), s.value)
 		}
-		if all = append(all, include(s.value, home, depth+1, left, every)...); len(all) > maxConfig/16 {
+		if all = append(all, readIncludes(s.value, home, depth+1, budget, every)...); len(all) > maxConfig/16 {
 			return all // it probably includes itself
 		}
 	}
@@ -254,7 +254,7 @@ func parseConfig(text string) []setting {
 		case text[0] == '#' || text[0] == ';':
 			_, text, _ = strings.Cut(text, "\n")
 		case text[0] == '[':
-			section, sub, text = header(text[1:])
+			section, sub, text = parseHeader(text[1:])
 		default:
 			end := strings.IndexAny(text, "=\n#;")
 			if end < 0 {
@@ -262,7 +262,7 @@ func parseConfig(text string) []setting {
 			}
 			s := setting{section, sub, strings.ToLower(strings.TrimSpace(text[:end])), "true"}
 			if text = text[end:]; strings.HasPrefix(text, "=") {
-				s.value, text = value(text[1:])
+				s.value, text = parseValue(text[1:])
 			}
 			all = append(all, s)
 		}
@@ -270,9 +270,9 @@ func parseConfig(text string) []setting {
 	return all
 }
 
-// header parses the head of a section behind its bracket, name] or name "sub"], and returns the
+// parseHeader parses the head of a section behind its bracket, name] or name "sub"], and returns the
 // rest.
-func header(text string) (section, sub, rest string) {
+func parseHeader(text string) (section, sub, rest string) {
 	end := strings.IndexAny(text, "]\"\n")
 	if end < 0 {
 		return "", "", ""
@@ -297,8 +297,8 @@ func header(text string) (section, sub, rest string) {
 	return section, sub, rest
 }
 
-// value parses what is behind the = of a setting, and returns the rest.
-func value(text string) (value, rest string) {
+// parseValue parses what is behind the = of a setting, and returns the rest.
+func parseValue(text string) (value, rest string) {
 	var b strings.Builder
 	quoted, kept := false, 0 // length of b without trailing spaces
 	text = strings.TrimLeft(text, " \t")

@@ -38,9 +38,9 @@ func FuzzHarmless(f *testing.F) {
 	f.Add("[core]\nexcludesFile = a]b#c;d=e\n[branch \"m]\"]\nmerge = \"x\\\"\\n[a]\\nb=c\"\nremote = o\n[remote \"o\"]\nfetch = x\nurl = ext::y\n", "m]")
 	f.Add("[core]\nfsmonitor = x\nhooksPath = y\nworktree = /\n[extensions]\nobjectFormat = sha256\npartialClone = o\n", "")
 	f.Fuzz(func(t *testing.T, text, branch string) {
-		for _, s := range parseConfig(string(harmless(parseConfig(text), branch))) {
+		for _, s := range parseConfig(string(harmlessConfig(parseConfig(text), branch))) {
 			switch {
-			case s.sub == "" && (slices.Contains(words, s.name()) || slices.Contains(names, s.name()) || s.name() == "core.repositoryformatversion"):
+			case s.sub == "" && (slices.Contains(wordSettings, s.name()) || slices.Contains(pathSettings, s.name()) || s.name() == "core.repositoryformatversion"):
 			case s.section == "branch" && s.sub == branch && (s.key == "merge" || s.key == "remote"):
 			case s.section == "remote" && s.key == "fetch":
 			default:
@@ -56,7 +56,7 @@ func TestHarmlessIsReadByGit(t *testing.T) {
 	dir := t.TempDir()
 	text := "[core]\n\tfilemode = false\n\tbare = true\n\texcludesFile = \"a b#c;d]\"\n\tattributesFile = \"x\\\"y\"\n\tfsmonitor = evil\n" +
 		"[branch \"to/[m]\"]\n\tremote = o\n\tmerge = refs/heads/m\n[branch \"x\"]\n\tremote = p\n[remote \"o\"]\n\turl = u\n\tfetch = +a:b\n[remote \"p\"]\n\tfetch = c\n[filter \"f\"]\n\tclean = evil\n"
-	write(t, dir, "config", string(harmless(parseConfig(text), "to/[m]")))
+	write(t, dir, "config", string(harmlessConfig(parseConfig(text), "to/[m]")))
 	cmd := exec.Command("git", "config", "--file", "config", "--list")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
@@ -111,7 +111,7 @@ func TestSettings(t *testing.T) {
 	write(t, dir, "b", "[include]\n"+strings.Repeat("path = c\n", 60))
 	write(t, dir, "c", "[include]\n"+strings.Repeat("path = d\n", 60))
 	left := maxIncludes
-	if all := include(dir+"/a", "", 0, &left, false); len(all) > 0 || left > 0 {
+	if all := readIncludes(dir+"/a", "", 0, &left, false); len(all) > 0 || left > 0 {
 		t.Errorf("%d settings, %d files left", len(all), left)
 	}
 }

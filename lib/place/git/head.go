@@ -24,26 +24,26 @@ const maxHead = 4096
 // Branch reads the branch of the worktree whose top is dir. It returns "HEAD" if HEAD is
 // detached, and "" outside git.
 func Branch(dir string) string {
-	branch, _ := checkedOut(dir)
+	branch, _ := readBranch(dir)
 	return branch
 }
 
 // BranchOrCommit returns the branch for people: of a detached HEAD the beginning of the commit.
 func BranchOrCommit(dir string) string {
-	branch, commit := checkedOut(dir)
+	branch, commit := readBranch(dir)
 	if commit != "" {
 		return "detached " + commit[:min(len(commit), 8)]
 	}
 	return branch
 }
 
-// checkedOut returns what Branch does, and the commit if HEAD is detached.
-func checkedOut(dir string) (branch, commit string) {
+// readBranch returns what Branch does, and the commit if HEAD is detached.
+func readBranch(dir string) (branch, commit string) {
 	gitDir, err := Dir(dir)
 	if err != nil {
 		return "", ""
 	}
-	head, err := head(gitDir)
+	head, err := readHead(gitDir)
 	if err != nil {
 		return "", ""
 	}
@@ -70,7 +70,7 @@ func Dir(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if named, err := os.Lstat(dot); err != nil || (!place.Counts(named, dir) || !place.Counts(info, dir)) && !place.IsSafe(dir) {
+	if named, err := os.Lstat(dot); err != nil || (!place.HasTrustedOwner(named, dir) || !place.HasTrustedOwner(info, dir)) && !place.IsSafe(dir) {
 		return "", cmp.Or(err, ErrOthers)
 	}
 	if info.IsDir() {
@@ -100,15 +100,15 @@ type Commit struct {
 }
 
 const (
-	// recent is how many bytes of the reflog's end Commits reads, because it runs in hooks.
-	recent    = 256 << 10
-	maxReflog = 8 << 20
+	// maxRecentReflog is how many bytes of the reflog's end Commits reads, because it runs in hooks.
+	maxRecentReflog = 256 << 10
+	maxReflog       = 8 << 20
 )
 
 // Commits returns the commits that were made in the worktree dir between two times and
 // still exist, oldest first; zero to means no end. It reads the end of the reflog, and
 // leaves out commits that were amended, rebased or reset away.
-func Commits(dir string, from, to time.Time) []Commit { return reflog(dir, from, to, recent) }
+func Commits(dir string, from, to time.Time) []Commit { return reflog(dir, from, to, maxRecentReflog) }
 
 // CommitsBetween is Commits for times long ago. It reads more of the reflog.
 func CommitsBetween(dir string, from, to time.Time) []Commit {
@@ -150,13 +150,13 @@ func readReflog(dir string, most int64) string {
 	return string(data)
 }
 
-// Moves returns what happened to HEAD of the worktree dir after a time, a line each, oldest
+// HeadMoves returns what happened to HEAD of the worktree dir after a time, a line each, oldest
 // first: the commit that it has since, what was done (a commit, pull, checkout, reset) and
 // who did it; and the commit that HEAD was at before them, the earliest known, "HEAD" if none is.
 // A move in the second of that time is none.
-func Moves(dir string, since time.Time) (lines []string, from string) {
+func HeadMoves(dir string, since time.Time) (lines []string, from string) {
 	from = "HEAD"
-	for line := range strings.SplitSeq(readReflog(dir, recent), "\n") {
+	for line := range strings.SplitSeq(readReflog(dir, maxRecentReflog), "\n") {
 		meta, what, ok := strings.Cut(line, "\t")
 		fields := strings.Fields(meta)
 		if !ok || len(fields) < 5 {
@@ -189,7 +189,7 @@ func (h *history) applyLine(line string) {
 	from, to := fields[0], fields[1]
 	switch {
 	case what == "reset":
-		gone := reset(*h, from, to)
+		gone := commitsLost(*h, from, to)
 		*h = slices.DeleteFunc(*h, func(c Commit) bool { return slices.Contains(gone, c.Hash) })
 	case strings.HasPrefix(what, "rebase") && strings.HasSuffix(what, "(pick)"):
 		for i, c := range *h {
@@ -199,7 +199,7 @@ func (h *history) applyLine(line string) {
 		}
 	case strings.HasPrefix(what, "commit"):
 		if what == "commit (amend)" {
-			from = h.remove(from)
+			from = h.removeCommit(from)
 		}
 		if seconds, err := strconv.ParseInt(fields[len(fields)-2], 10, 64); err == nil {
 			*h = append(*h, Commit{Hash: to, Subject: subject, At: time.Unix(seconds, 0), parent: from})
@@ -207,8 +207,8 @@ func (h *history) applyLine(line string) {
 	}
 }
 
-// remove takes a commit that was amended off the list and returns its parent, "" if it is not there.
-func (h *history) remove(hash string) (parent string) {
+// removeCommit takes a commit that was amended off the list and returns its parent, "" if it is not there.
+func (h *history) removeCommit(hash string) (parent string) {
 	i := slices.IndexFunc(*h, func(c Commit) bool { return c.Hash == hash })
 	if i < 0 {
 		return ""
@@ -218,9 +218,9 @@ func (h *history) remove(hash string) (parent string) {
 	return parent
 }
 
-// reset returns the commits that a branch loses when it is reset to an earlier commit; none
+// commitsLost returns the commits that a branch loses when it is reset to an earlier commit; none
 // if that is not known to be earlier.
-func reset(commits []Commit, from, to string) (gone []string) {
+func commitsLost(commits []Commit, from, to string) (gone []string) {
 	for at := from; at != to; {
 		i := slices.IndexFunc(commits, func(c Commit) bool { return c.Hash == at })
 		if i < 0 || len(gone) > len(commits) {

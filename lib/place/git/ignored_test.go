@@ -15,11 +15,11 @@ import (
 // takes it in again.
 func TestIgnored(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Ignored(dir, time.Minute, "a"); !errors.Is(err, ErrNotRepository) {
+	if _, err := IgnoredPaths(dir, time.Minute, "a"); !errors.Is(err, ErrNotRepository) {
 		t.Errorf("outside a worktree: %v", err)
 	}
 	run(t, dir, "init", "-q")
-	if got, err := Ignored(dir, time.Minute, "a", ".runtime/b"); err != nil || len(got) > 0 {
+	if got, err := IgnoredPaths(dir, time.Minute, "a", ".runtime/b"); err != nil || len(got) > 0 {
 		t.Errorf("without a rule: %v, %v", got, err)
 	}
 	for name, text := range map[string]string{
@@ -29,12 +29,12 @@ func TestIgnored(t *testing.T) {
 		testenv.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	run(t, dir, "add", "-f", "kept")
-	got, err := Ignored(dir, time.Minute, "a", ".runtime/b", "kept", "back", "plain", ".gitignore")
+	got, err := IgnoredPaths(dir, time.Minute, "a", ".runtime/b", "kept", "back", "plain", ".gitignore")
 	if want := []string{"a", ".runtime/b"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 	testenv.NoError(t, os.Symlink(t.TempDir(), filepath.Join(dir, "link")))
-	if got, err := Ignored(dir, time.Minute, "a", "link/b"); err == nil {
+	if got, err := IgnoredPaths(dir, time.Minute, "a", "link/b"); err == nil {
 		t.Errorf("beyond a link: %v", got)
 	}
 }

@@ -55,7 +55,7 @@ func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err
 	if err != nil {
 		return 0, nil, err
 	}
-	names, more, err := fitting(source, names, wait)
+	names, more, err := selectFitting(source, names, wait)
 	left = append(left, more...)
 	if err != nil {
 		return 0, left, err
@@ -89,21 +89,21 @@ func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err
 // must be a file of the file system, and that git ignores. gt's own are none of them. It names
 // in left the last of more names than it keeps.
 func findIncluded(top string, list *os.File, wait time.Duration) (names []string, left []error, err error) {
-	match, cut, err := namesFrom(list, top, wait, "ls-files", "-z", "--others", "--ignored", "--exclude-from=/dev/stdin")
+	match, cut, err := runForNames(list, top, wait, "ls-files", "-z", "--others", "--ignored", "--exclude-from=/dev/stdin")
 	if err != nil || len(match) == 0 {
 		return nil, nil, err
 	}
 	if cut {
 		left = append(left, fmt.Errorf("what follows %s: the names are over %d MiB", Quote(match[len(match)-1]), maxNamed>>20))
 	}
-	found, _, err := namesFrom(strings.NewReader(strings.Join(match, "\x00")+"\x00"), top, wait, "check-ignore", "-z", "--stdin")
+	found, _, err := runForNames(strings.NewReader(strings.Join(match, "\x00")+"\x00"), top, wait, "check-ignore", "-z", "--stdin")
 	for _, name := range found {
 		isRepository, isWorktree := strings.HasSuffix(name, "/"), false
 		if isRepository {
 			isWorktree, _ = IsWorktreeOf(filepath.Join(top, name), top) // one that cannot be read is named
 		}
 		switch {
-		case ownFile(name), isWorktree:
+		case isOwnFile(name), isWorktree:
 		case isRepository:
 			left = append(left, fmt.Errorf("%s: it is another repository", Quote(name)))
 		default:
@@ -113,22 +113,22 @@ func findIncluded(top string, list *os.File, wait time.Duration) (names []string
 	return names, left, noneIgnored(err)
 }
 
-// part is a file, or a folder without tracked files: part of one would be of no use.
-type part struct {
+// copiedPart is a file, or a folder without tracked files: part of one would be of no use.
+type copiedPart struct {
 	name  string // a folder's ends in a slash
 	files int
 	size  int64
 }
 
-func (p part) share() float64 {
+func (p copiedPart) sizeShare() float64 {
 	return max(float64(p.files)/maxIncluded, float64(p.size)/maxIncludedSum)
 }
 
 // isLeftBefore reports whether p is left before q: the larger one, and of equal ones the deeper,
 // so that an .env at the top comes last, and then that with the longer name.
-func (p part) isLeftBefore(q part) bool {
-	if p.share() != q.share() {
-		return p.share() > q.share()
+func (p copiedPart) isLeftBefore(q copiedPart) bool {
+	if p.sizeShare() != q.sizeShare() {
+		return p.sizeShare() > q.sizeShare()
 	}
 	if mine, other := strings.Count(p.name, "/"), strings.Count(q.name, "/"); mine != other {
 		return mine > other
@@ -136,11 +136,11 @@ func (p part) isLeftBefore(q part) bool {
 	return len(p.name) > len(q.name)
 }
 
-// fitting returns the files that a copy can have. Of too many or too large ones it leaves
+// selectFitting returns the files that a copy can have. Of too many or too large ones it leaves
 // those that are too large by themselves, and then the largest parts.
-func fitting(source *os.Root, names []string, wait time.Duration) (fit []string, left []error, err error) {
+func selectFitting(source *os.Root, names []string, wait time.Duration) (fit []string, left []error, err error) {
 	sizes := map[string]int64{}
-	all := part{}
+	all := copiedPart{}
 	for _, name := range names {
 		if info, err := source.Lstat(name); err == nil && info.Mode().IsRegular() {
 			sizes[name] = info.Size()
@@ -153,20 +153,20 @@ func fitting(source *os.Root, names []string, wait time.Duration) (fit []string,
 		all.files++
 		all.size += sizes[name]
 	}
-	if all.share() <= 1 {
+	if all.sizeShare() <= 1 {
 		return fit, left, nil
 	}
 	tracked, err := trackedFolders(source.Name(), wait)
 	if err != nil {
 		return nil, left, err
 	}
-	byName := map[string]*part{}
-	var parts []*part
+	byName := map[string]*copiedPart{}
+	var parts []*copiedPart
 	for _, name := range fit {
 		of := partOf(name, tracked)
 		p := byName[of]
 		if p == nil {
-			p = &part{name: of}
+			p = &copiedPart{name: of}
 			byName[of] = p
 			parts = append(parts, p)
 		}
@@ -176,7 +176,7 @@ func fitting(source *os.Root, names []string, wait time.Duration) (fit []string,
 	sort.SliceStable(parts, func(i, j int) bool { return parts[i].isLeftBefore(*parts[j]) })
 	leaves := map[string]bool{}
 	for _, p := range parts {
-		if all.share() <= 1 {
+		if all.sizeShare() <= 1 {
 			break
 		}
 		leaves[p.name] = true
@@ -190,7 +190,7 @@ func fitting(source *os.Root, names []string, wait time.Duration) (fit []string,
 // trackedFolders returns the folders of a checkout that hold tracked files, at any depth. If
 // their names are over maxNamed, the last folders are missing, and count as without.
 func trackedFolders(top string, wait time.Duration) (map[string]bool, error) {
-	names, _, err := namesFrom(nil, top, wait, "ls-files", "-z")
+	names, _, err := runForNames(nil, top, wait, "ls-files", "-z")
 	folders := map[string]bool{}
 	for _, name := range names {
 		for dir := filepath.Dir(name); dir != "." && !folders[dir]; dir = filepath.Dir(dir) {
@@ -214,7 +214,7 @@ func partOf(name string, tracked map[string]bool) string {
 // copyInto copies a file with its permissions. It returns fs.ErrExist if the name is taken.
 func copyInto(target, source *os.Root, name string) error {
 	dir := filepath.Dir(name)
-	if err := atomicfile.LinklessIn(source, dir, false); err != nil {
+	if err := atomicfile.CheckLinksIn(source, dir, false); err != nil {
 		return err
 	}
 	from, err := atomicfile.OpenIn(source, name)
@@ -226,7 +226,7 @@ func copyInto(target, source *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.LinklessIn(target, dir, true); err != nil { // mutant never: TestCopyIncluded
+	if err := atomicfile.CheckLinksIn(target, dir, true); err != nil { // mutant never: TestCopyIncluded
 		return err
 	}
 	if _, err := target.Lstat(name); err == nil { // mutant never: TestCopyIncluded

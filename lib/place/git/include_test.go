@@ -50,7 +50,7 @@ func TestCopyIncluded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	n, left, err := CopyIncluded(dir, tree, quick)
+	n, left, err := CopyIncluded(dir, tree, quickWait)
 	var names []string
 	for _, err := range left {
 		name, _, _ := strings.Cut(err.Error(), ":")
@@ -79,7 +79,7 @@ func TestCopyIncluded(t *testing.T) {
 	}
 
 	write(t, dir, Include, strings.Repeat("#", maxIncludeFile+1))
-	if _, _, err := CopyIncluded(dir, tree, quick); err == nil {
+	if _, _, err := CopyIncluded(dir, tree, quickWait); err == nil {
 		t.Error("read all of it")
 	}
 	write(t, dir, Include, "*")
@@ -95,7 +95,7 @@ func TestCopyIncluded(t *testing.T) {
 	}
 	sparse("data/huge", maxIncludedSum+1)
 	write(t, dir, "data/small", "text of data/small")
-	n, left, err = CopyIncluded(dir, tree, quick)
+	n, left, err = CopyIncluded(dir, tree, quickWait)
 	if said := errors.Join(left...).Error(); err != nil || n < 3 || !strings.Contains(said, "data/huge: 2048 MiB are too large (at most 2048 MiB are copied)") {
 		t.Errorf("copied %d, left %q, %v", n, left, err)
 	}
@@ -107,7 +107,7 @@ func TestCopyIncluded(t *testing.T) {
 	sparse("data/huge", maxIncludedSum/4*3)
 	sparse("data/fixtures/large", maxIncludedSum/4*3)
 	write(t, dir, ".env.more", "more")
-	_, left, err = CopyIncluded(dir, tree, quick)
+	_, left, err = CopyIncluded(dir, tree, quickWait)
 	if said := errors.Join(left...).Error(); err != nil || !strings.Contains(said, "data/: 6 files of 3072 MiB are too much (at most 20000 of 2048 MiB are copied)") {
 		t.Errorf("left %q, %v", left, err)
 	}
@@ -123,7 +123,7 @@ func TestCopyIncluded(t *testing.T) {
 	if err := os.Symlink(".gitignore", filepath.Join(dir, Include)); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := CopyIncluded(dir, tree, quick); err == nil || n != 0 {
+	if n, _, err := CopyIncluded(dir, tree, quickWait); err == nil || n != 0 {
 		t.Errorf("a link names them: %d", n)
 	}
 }
@@ -156,7 +156,7 @@ func TestIncludedFit(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			write(t, dir, ".gitignore", ".env\n"+test.ignored+"\n")
-			fit, left, err := fitting(source, append([]string{".env"}, test.names...), quick)
+			fit, left, err := selectFitting(source, append([]string{".env"}, test.names...), quickWait)
 			var names []string
 			for _, err := range left {
 				name, _, _ := strings.Cut(err.Error(), ":")

@@ -41,14 +41,14 @@ type checkout struct {
 // keeps from being read is an error: the folders above could be in another repository.
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
-		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.Counts(info, dir) && !place.IsSafe(at) {
+		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.HasTrustedOwner(info, dir) && !place.IsSafe(at) {
 			return checkout{}, ErrOthers
 		}
-		r, err := topOf(at)
+		r, err := repositoryAt(at)
 		if err == nil {
 			return r, nil
 		}
-		if atomicfile.Hidden(err) {
+		if atomicfile.IsHidden(err) {
 			return checkout{}, err
 		}
 		if at == filepath.Dir(at) {
@@ -57,22 +57,22 @@ func locate(dir string) (checkout, error) {
 	}
 }
 
-// topOf returns the repository whose worktree has this top, if it is usable.
-func topOf(top string) (checkout, error) {
+// repositoryAt returns the repository whose worktree has this top, if it is usable.
+func repositoryAt(top string) (checkout, error) {
 	dir, err := Dir(top)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err == nil {
 		var info os.FileInfo
-		if info, err = os.Stat(dir); err == nil && !place.Counts(info, top) && !place.IsSafe(top) {
+		if info, err = os.Stat(dir); err == nil && !place.HasTrustedOwner(info, top) && !place.IsSafe(top) {
 			err = ErrOthers
 		}
 	}
 	if err != nil {
 		return checkout{}, err
 	}
-	said, err := head(dir)
+	headText, err := readHead(dir)
 	if err != nil {
 		return checkout{}, err
 	}
@@ -80,13 +80,13 @@ func topOf(top string) (checkout, error) {
 	if err != nil {
 		return checkout{}, err
 	}
-	return checkout{top, dir, common, said}, nil
+	return checkout{top, dir, common, headText}, nil
 }
 
 // worktreeAt returns the repository of the worktree with this top. Its error is for people, and
 // tells where the repository of a linked worktree was, if that is gone.
 func worktreeAt(path string) (checkout, error) {
-	r, err := topOf(path)
+	r, err := repositoryAt(path)
 	if dir, derr := Dir(path); derr == nil && errors.Is(err, fs.ErrNotExist) && filepath.Base(filepath.Dir(dir)) == "worktrees" {
 		if common := filepath.Dir(filepath.Dir(dir)); atomicfile.Exists(common) {
 			err = fmt.Errorf("the repository '%s' no longer knows it", common)
@@ -97,10 +97,10 @@ func worktreeAt(path string) (checkout, error) {
 	return r, atomicfile.Error("use the worktree", path, err)
 }
 
-// Common returns the git directory that the repository of dir shares with its worktrees,
+// CommonDir returns the git directory that the repository of dir shares with its worktrees,
 // without links in its path, and dir itself outside git. With an error, which says that the
 // repository could not be read, it returns dir, too.
-func Common(dir string) (string, error) {
+func CommonDir(dir string) (string, error) {
 	gitDir, err := Dir(Top(dir))
 	var common string
 	if err == nil {
@@ -109,7 +109,7 @@ func Common(dir string) (string, error) {
 	switch {
 	case err == nil:
 		return atomicfile.ResolveLinks(common), nil
-	case atomicfile.Hidden(err):
+	case atomicfile.IsHidden(err):
 		return dir, err
 	}
 	return dir, nil
@@ -119,16 +119,16 @@ func Common(dir string) (string, error) {
 // error, which says that one of them could not be read, it is false.
 func IsWorktreeOf(top, dir string) (bool, error) {
 	if _, err := Dir(top); err != nil {
-		if atomicfile.Hidden(err) {
+		if atomicfile.IsHidden(err) {
 			return false, err
 		}
 		return false, nil
 	}
-	own, err := Common(top)
+	own, err := CommonDir(top)
 	if err != nil {
 		return false, err
 	}
-	others, err := Common(dir)
+	others, err := CommonDir(dir)
 	return err == nil && own == others, err
 }
 
@@ -144,7 +144,7 @@ func KindOfPlace(dir string) string {
 func commonDir(gitDir string) (string, error) {
 	data, err := atomicfile.Read(filepath.Join(gitDir, "commondir"), maxHead)
 	switch {
-	case atomicfile.Hidden(err):
+	case atomicfile.IsHidden(err):
 		return "", err
 	case err != nil:
 		return gitDir, nil // not a linked worktree
@@ -156,8 +156,8 @@ func commonDir(gitDir string) (string, error) {
 	return common, nil
 }
 
-// head returns the content of HEAD: a reference or a commit. Old versions of git made HEAD a link.
-func head(gitDir string) (string, error) {
+// readHead returns the content of HEAD: a reference or a commit. Old versions of git made HEAD a link.
+func readHead(gitDir string) (string, error) {
 	path := filepath.Join(gitDir, "HEAD")
 	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, "refs/") {
 		return "ref: " + to, nil
@@ -177,9 +177,9 @@ func (r checkout) settings() []setting {
 	return all
 }
 
-// isolated prepares a private git directory for the repository and returns the variables
+// isolate prepares a private git directory for the repository and returns the variables
 // that make git use it. The caller must call done when git has ended.
-func (r checkout) isolated() (vars []string, done func(), err error) {
+func (r checkout) isolate() (vars []string, done func(), err error) {
 	branch := strings.TrimPrefix(r.head, "ref: refs/heads/")
 	all := r.settings()
 	if r.dir != r.common && slices.ContainsFunc(all, func(s setting) bool { return s.name() == "extensions.refstorage" && s.value != "files" }) {
@@ -197,7 +197,7 @@ func (r checkout) isolated() (vars []string, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, file := range [][2]string{{"HEAD", r.head + "\n"}, {"config", string(harmless(all, branch))}} {
+	for _, file := range [][2]string{{"HEAD", r.head + "\n"}, {"config", string(harmlessConfig(all, branch))}} {
 		path := filepath.Join(dir, file[0])
 		if is, err := atomicfile.Read(path, maxConfig); err == nil && string(is) == file[1] {
 			continue // the usual case
@@ -238,8 +238,8 @@ func readNames(dir string) []string {
 	return names
 }
 
-// forgotten is the age at which an unused private git directory is removed.
-const forgotten = 30 * 24 * time.Hour
+// forgottenAge is the age at which an unused private git directory is removed.
+const forgottenAge = 30 * 24 * time.Hour
 
 // privateDir returns the private git directory of the repository. It is kept for the next call,
 // because checking it costs less than making it. Its name is derived from the repository, so that
@@ -250,7 +250,7 @@ func (r checkout) privateDir() (dir string, done func(), err error) {
 	info, err := os.Lstat(dir)
 	switch {
 	case err != nil:
-		sweep(all)
+		sweepForgotten(all)
 		err = atomicfile.EnsurePrivateDir(dir)
 	case !info.IsDir():
 		return "", nil, atomicfile.Error("use", dir, errors.New("not a folder"))
@@ -279,11 +279,11 @@ func privateRoot() string { return filepath.Join(string(place.StateOf(os.Getenv)
 // writable is W_OK of access(2).
 const writable = 2
 
-// sweep removes forgotten git directories.
-func sweep(all string) {
+// sweepForgotten removes forgotten git directories.
+func sweepForgotten(all string) {
 	for _, name := range readNames(all) {
 		old := filepath.Join(all, name)
-		if info, err := os.Lstat(old); err == nil && time.Since(info.ModTime()) > forgotten {
+		if info, err := os.Lstat(old); err == nil && time.Since(info.ModTime()) > forgottenAge {
 			os.RemoveAll(old)
 		}
 	}

@@ -77,7 +77,7 @@ func Status(dir string, wait time.Duration) (State, error) {
 		return State{}, atomicfile.Error("read the git state of", dir, err)
 	}
 	s := parseStatus(out.Data)
-	s.Truncated = out.Over
+	s.Truncated = out.Truncated
 	return s, nil
 }
 
@@ -140,10 +140,10 @@ type Difference struct {
 	Uncommitted bool   // it differs from HEAD
 }
 
-// Differing returns which files of the worktree dir differ from HEAD, then what HEAD differs in
+// DifferingFiles returns which files of the worktree dir differ from HEAD, then what HEAD differs in
 // from a commit. It runs no program that the repository names, as Status does. Each of the two
 // takes at most wait.
-func Differing(dir, commit string, wait time.Duration) (all []Difference, err error) {
+func DifferingFiles(dir, commit string, wait time.Duration) (all []Difference, err error) {
 	asked := [][]string{{"HEAD"}}
 	if commit != "HEAD" {
 		asked = append(asked, []string{commit, "HEAD"})
@@ -170,13 +170,13 @@ func runInWorktree(dir string, wait time.Duration, args ...string) (*bounded.Fro
 	return out, answerInto(nil, out, dir, wait, args...)
 }
 
-// namesFrom runs git, which prints names that end in NUL. cut reports that there are more of them.
-func namesFrom(stdin io.Reader, dir string, wait time.Duration, args ...string) (names []string, cut bool, err error) {
+// runForNames runs git, which prints names that end in NUL. cut reports that there are more of them.
+func runForNames(stdin io.Reader, dir string, wait time.Duration, args ...string) (names []string, cut bool, err error) {
 	out := &bounded.Front{Most: maxNamed}
 	if err := answerInto(stdin, out, dir, wait, args...); err != nil {
 		return nil, false, err
 	}
-	return splitNames(string(out.Data)), out.Over, nil
+	return splitNames(string(out.Data)), out.Truncated, nil
 }
 
 // splitNames returns what ends in NUL. Behind the last NUL is the beginning of a name, or nothing.
@@ -205,7 +205,7 @@ func locateIn(dir string) (r checkout, real string, err error) {
 
 // runIsolated runs git in dir with a private git directory.
 func (r checkout) runIsolated(stdin io.Reader, stdout io.Writer, dir string, wait time.Duration, args ...string) error {
-	vars, done, err := r.isolated()
+	vars, done, err := r.isolate()
 	if err != nil {
 		return err
 	}
@@ -249,13 +249,13 @@ func (r checkout) runTo(stdin io.Reader, stdout io.Writer, dir string, vars []st
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("%w (over %v)", ErrTimeout, wait)
 	case err != nil:
-		return reason(err, errs.Data)
+		return gitError(err, errs.Data)
 	}
 	return nil
 }
 
-// reason makes an error of git's message. The failure follows lines about progress.
-func reason(err error, said []byte) error {
+// gitError makes an error of git's message. The failure follows lines about progress.
+func gitError(err error, said []byte) error {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
 	for one := range strings.Lines(string(said)) {
 		if strings.HasPrefix(one, "fatal: ") || strings.HasPrefix(one, "error: ") {
@@ -308,21 +308,21 @@ func parseStatus(data []byte) State {
 		kind, rest, _ := strings.Cut(lines[i], " ")
 		switch kind {
 		case "#":
-			s.header(rest)
+			s.addHeader(rest)
 		case "1": // XY sub mH mI mW hH hI path
-			s.add(parseTracked(rest, 8))
+			s.addChange(parseTracked(rest, 8))
 		case "2": // XY sub mH mI mW hH hI score path NUL from
 			c := parseTracked(rest, 9)
 			if i++; i < len(lines) {
 				c.From = lines[i]
-				s.add(c)
+				s.addChange(c)
 			}
 		case "u": // XY sub m1 m2 m3 mW h1 h2 h3 path
 			c := parseTracked(rest, 10)
 			c.Conflict, c.Staged, c.Unstaged = true, false, false
-			s.add(c)
+			s.addChange(c)
 		case "?":
-			s.add(Change{Path: rest, XY: "??", Untracked: true})
+			s.addChange(Change{Path: rest, XY: "??", Untracked: true})
 		}
 	}
 	return s
@@ -337,15 +337,15 @@ func parseTracked(line string, fields int) Change {
 	return Change{Path: f[fields-1], XY: f[0], Staged: f[0][0] != '.', Unstaged: f[0][1] != '.', Submodule: strings.HasPrefix(f[1], "S")}
 }
 
-func (s *State) add(c Change) {
-	if c.Path != "" && !(c.Untracked && ownFile(c.Path)) {
+func (s *State) addChange(c Change) {
+	if c.Path != "" && !(c.Untracked && isOwnFile(c.Path)) {
 		s.Changes = append(s.Changes, c)
 	}
 }
 
-// ownFile reports whether a path is one of S1's files, which are no person's work unless git tracks
+// isOwnFile reports whether a path is one of S1's files, which are no person's work unless git tracks
 // them, or a checkpoint that was set aside (with a suffix) or is being written (with a dot before).
-func ownFile(path string) bool {
+func isOwnFile(path string) bool {
 	for elem := range strings.SplitSeq(path, "/") {
 		if elem == place.Runtime || strings.HasPrefix(elem, place.Checkpoint) || strings.HasPrefix(elem, "."+place.Checkpoint) {
 			return true
@@ -354,8 +354,8 @@ func ownFile(path string) bool {
 	return false
 }
 
-// header adds a line about the branch. Head stays empty before the first commit.
-func (s *State) header(line string) {
+// addHeader adds a line about the branch. Head stays empty before the first commit.
+func (s *State) addHeader(line string) {
 	key, value, _ := strings.Cut(line, " ")
 	switch key {
 	case "branch.oid":

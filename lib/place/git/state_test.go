@@ -507,24 +507,24 @@ func TestDiffering(t *testing.T) {
 	index, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
 	testenv.NoError(t, err)
 	for at, want := range map[time.Duration]string{0: was, 59 * time.Second: was, time.Minute: "HEAD", time.Hour: "HEAD", -time.Hour: was} {
-		if _, got := Moves(dir, first.Add(at)); got != want {
+		if _, got := HeadMoves(dir, first.Add(at)); got != want {
 			t.Errorf("HEAD was at %s after %v, want %s", got, at, want)
 		}
 	}
 	dirty := []Difference{{Path: "a", Uncommitted: true}, {Path: "b", Uncommitted: true}}
-	got, err := Differing(dir, was, time.Minute)
+	got, err := DifferingFiles(dir, was, time.Minute)
 	want := append(slices.Clone(dirty), Difference{Path: "lib/c"}, Difference{Path: "new name"}, Difference{Path: "old name"})
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, err := Differing(dir, "HEAD", time.Minute); err != nil || !slices.Equal(got, dirty) {
+	if got, err := DifferingFiles(dir, "HEAD", time.Minute); err != nil || !slices.Equal(got, dirty) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if after, err := os.ReadFile(filepath.Join(dir, ".git", "index")); err != nil || string(after) != string(index) {
 		t.Errorf("the index was written anew, %v", err)
 	}
 	run(t, dir, "update-index", "--skip-worktree", "b")
-	if got, err := Differing(dir, "HEAD", time.Minute); err != nil || !slices.Equal(got, dirty[:1]) {
+	if got, err := DifferingFiles(dir, "HEAD", time.Minute); err != nil || !slices.Equal(got, dirty[:1]) {
 		t.Errorf("%v, %v", got, err)
 	}
 }

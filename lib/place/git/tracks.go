@@ -35,9 +35,9 @@ func listTracked(dir string, wait time.Duration, patterns ...string) (*bounded.F
 	return out, err
 }
 
-// Kept returns the tracked files at and below the paths, relative to dir, ignoring case.
+// TrackedFiles returns the tracked files at and below the paths, relative to dir, ignoring case.
 // Such files may have come with the repository. Outside a worktree it does not run git.
-func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
+func TrackedFiles(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	var patterns []string
 	for _, p := range paths {
 		patterns = append(patterns, ":(icase)"+p)
@@ -46,22 +46,22 @@ func Kept(dir string, wait time.Duration, paths ...string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if out.Over {
+	if out.Truncated {
 		return nil, errors.New("git tracks too many files there to list")
 	}
 	return splitNames(string(out.Data)), nil
 }
 
-// Ignored returns the paths, relative to dir, that git does not track and that a rule of the
+// IgnoredPaths returns the paths, relative to dir, that git does not track and that a rule of the
 // repository or the person ignores. It returns ErrNotRepository if dir is not in a worktree.
-func Ignored(dir string, wait time.Duration, paths ...string) ([]string, error) {
-	tracked, _, err := namesFrom(nil, dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
+func IgnoredPaths(dir string, wait time.Duration, paths ...string) ([]string, error) {
+	tracked, _, err := runForNames(nil, dir, wait, append([]string{"ls-files", "-z", "--"}, paths...)...)
 	if err != nil {
 		return nil, err
 	}
 	// git supports -z only for names on standard input.
 	names := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
-	fields, _, err := namesFrom(names, dir, wait, "check-ignore", "-z", "--no-index", "--verbose", "--stdin")
+	fields, _, err := runForNames(names, dir, wait, "check-ignore", "-z", "--no-index", "--verbose", "--stdin")
 	var ignored []string
 	for rule := range slices.Chunk(fields, 4) { // source, line, pattern, path
 		if len(rule) == 4 && rule[2] != "" && rule[2][0] != '!' && !slices.Contains(tracked, rule[3]) {

@@ -29,8 +29,8 @@ type Entry struct {
 	Path     string // relative to the top
 }
 
-// Roots returns the commits without a parent that the worktree of dir has.
-func Roots(dir string, wait time.Duration) ([]string, error) {
+// RootCommits returns the commits without a parent that the worktree of dir has.
+func RootCommits(dir string, wait time.Duration) ([]string, error) {
 	out, err := runInWorktree(dir, wait, "rev-list", "--max-parents=0", "HEAD", "--")
 	if err != nil {
 		return nil, err
@@ -40,17 +40,17 @@ func Roots(dir string, wait time.Duration) ([]string, error) {
 
 // Tree returns the entries of a commit of dir's repository.
 func Tree(dir, commit string, wait time.Duration) ([]Entry, error) {
-	return entries(dir, wait, "ls-tree", "-r", "-z", "--full-tree", commit, "--")
+	return listEntries(dir, wait, "ls-tree", "-r", "-z", "--full-tree", commit, "--")
 }
 
 // Index returns the entries of the index of the worktree with the top dir.
 func Index(dir string, wait time.Duration) ([]Entry, error) {
-	return entries(dir, wait, "ls-files", "--stage", "-z")
+	return listEntries(dir, wait, "ls-files", "--stage", "-z")
 }
 
-// entries parses the lines of ls-tree ("mode type id TAB path") and ls-files ("mode id stage TAB
+// listEntries parses the lines of ls-tree ("mode type id TAB path") and ls-files ("mode id stage TAB
 // path").
-func entries(dir string, wait time.Duration, args ...string) (all []Entry, err error) {
+func listEntries(dir string, wait time.Duration, args ...string) (all []Entry, err error) {
 	r, err := findRepository(dir)
 	if err != nil {
 		return nil, err

@@ -71,19 +71,19 @@ func FindNested(dir string, wait time.Duration) (all []Nested, err error) {
 			if parent == top {
 				break
 			}
-			what, err := holds(outer, parent, wait)
+			what, err := findLost(outer, parent, wait)
 			if err != nil {
 				return err
 			}
 			if found(parent, what); !d.IsDir() {
 				return nil
 			}
-			err = modules(path, func(dir string) error {
-				said, err := head(dir)
+			err = walkModules(path, func(dir string) error {
+				said, err := readHead(dir)
 				if err != nil {
 					return err
 				}
-				what, err := commits(outer, checkout{dir, dir, dir, said}, wait)
+				what, err := findLostCommits(outer, checkout{dir, dir, dir, said}, wait)
 				found(dir, what)
 				return err
 			})
@@ -108,7 +108,7 @@ func FindNested(dir string, wait time.Duration) (all []Nested, err error) {
 			r, err := findRepository(path)
 			what := ""
 			if err == nil {
-				what, err = commits(outer, r, wait)
+				what, err = findLostCommits(outer, r, wait)
 			}
 			if err != nil {
 				what = unreadable(err)
@@ -123,44 +123,44 @@ func FindNested(dir string, wait time.Duration) (all []Nested, err error) {
 
 func unreadable(err error) string { return fmt.Sprintf("a repository that gt cannot read (%v)", err) }
 
-// holds returns what the repository or worktree at path has that would be lost with the
+// findLost returns what the repository or worktree at path has that would be lost with the
 // worktree outer, or "".
-func holds(outer checkout, path string, wait time.Duration) (string, error) {
+func findLost(outer checkout, path string, wait time.Duration) (string, error) {
 	dot := filepath.Join(path, ".git")
 	if names, err := os.ReadDir(dot); err == nil && len(names) == 0 {
 		return "", nil // some tools put an empty one where git should look no further
 	}
-	r, err := topOf(path)
+	r, err := repositoryAt(path)
 	if err != nil {
 		return unreadable(err), nil
 	}
-	if _, what, err := r.unsaved(wait); errors.Is(err, ErrTimeout) {
+	if _, what, err := r.findUnsaved(wait); errors.Is(err, ErrTimeout) {
 		return "", err
 	} else if err != nil || what != "" {
 		return cmp.Or(what, unreadable(err)), nil
 	}
-	return commits(outer, r, wait)
+	return findLostCommits(outer, r, wait)
 }
 
-// commits returns the commits and stashes of a repository that would be lost with the
+// findLostCommits returns the commits and stashes of a repository that would be lost with the
 // worktree outer, or "". The repository of a linked worktree can lie elsewhere: then only what
 // was committed on a detached HEAD can be lost.
-func commits(outer, r checkout, wait time.Duration) (what string, err error) {
+func findLostCommits(outer, r checkout, wait time.Duration) (what string, err error) {
 	var tips []string
 	if IsHash(r.head) { // no branch is checked out
 		tips = []string{r.head}
 	}
-	lost := func(elsewhere ...string) (string, error) {
+	findElsewhere := func(elsewhere ...string) (string, error) {
 		elsewhere = append([]string{"--not"}, elsewhere...)
 		if len(tips) > 0 {
-			if what, err := r.unmerged(wait, slices.Concat(tips, elsewhere)...); err != nil || what != "" {
+			if what, err := r.countUnmerged(wait, slices.Concat(tips, elsewhere)...); err != nil || what != "" {
 				return what, err
 			}
 		}
-		return r.leftBehind(wait, elsewhere)
+		return r.countLeftBehind(wait, elsewhere)
 	}
 	if r.common == outer.common || !place.IsBelow(r.common, outer.top) && !place.IsBelow(r.common, outer.dir) {
-		return lost("--branches", "--remotes", "--tags")
+		return findElsewhere("--branches", "--remotes", "--tags")
 	}
 	for _, name := range readNames(filepath.Join(r.common, "worktrees")) {
 		at, err := atomicfile.Read(filepath.Join(r.common, "worktrees", name, "gitdir"), maxHead)
@@ -168,18 +168,18 @@ func commits(outer, r checkout, wait time.Duration) (what string, err error) {
 			return fmt.Sprintf("the repository of the worktree '%s'", to), nil
 		}
 	}
-	if stashed, err := r.stash(wait); err != nil || stashed {
+	if stashed, err := r.hasStash(wait); err != nil || stashed {
 		return "a stash", err
 	}
 	if tips = append(tips, "--branches"); r.fetchedOnly() {
-		return r.unmerged(wait, append(tips, "--not", "--remotes", "--tags")...)
+		return r.countUnmerged(wait, append(tips, "--not", "--remotes", "--tags")...)
 	}
 	tips = append(tips, "--tags")
-	return lost("--remotes")
+	return findElsewhere("--remotes")
 }
 
-// stash reports whether a repository has a stash.
-func (r checkout) stash(wait time.Duration) (bool, error) {
+// hasStash reports whether a repository has a stash.
+func (r checkout) hasStash(wait time.Duration) (bool, error) {
 	out := &bounded.Front{Most: maxStatus}
 	err := r.runIsolated(nil, out, r.top, wait, "for-each-ref", "refs/stash")
 	return err == nil && len(out.Data) > 0, err
@@ -200,8 +200,8 @@ func (r checkout) fetchedOnly() bool {
 	return len(data) > 0
 }
 
-// modules calls found with each git directory of a submodule in a repository's own git directory.
-func modules(gitDir string, found func(dir string) error) error {
+// walkModules calls found with each git directory of a submodule in a repository's own git directory.
+func walkModules(gitDir string, found func(dir string) error) error {
 	root := filepath.Join(gitDir, "modules")
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -215,7 +215,7 @@ func modules(gitDir string, found func(dir string) error) error {
 		if err := found(path); err != nil {
 			return err
 		}
-		if err := modules(path, found); err != nil {
+		if err := walkModules(path, found); err != nil {
 			return err
 		}
 		return fs.SkipDir

@@ -33,8 +33,8 @@ type Worktree struct {
 	Submodule bool
 }
 
-// quick bounds commands that only read or write a few small files.
-const quick = 30 * time.Second
+// quickWait bounds commands that only read or write a few small files.
+const quickWait = 30 * time.Second
 
 // initializing is git's lock reason while it makes a worktree.
 const initializing = "initializing"
@@ -59,10 +59,10 @@ func findRepository(dir string) (checkout, error) {
 		if err != nil {
 			return checkout{}, atomicfile.Error("read", dir, err)
 		}
-		if !place.Counts(info, real) && !place.IsSafe(real) {
+		if !place.HasTrustedOwner(info, real) && !place.IsSafe(real) {
 			return checkout{}, ErrOthers
 		}
-		said, err := head(real)
+		said, err := readHead(real)
 		return checkout{real, real, real, said}, err
 	}
 	r, err := locate(real)
@@ -71,7 +71,7 @@ func findRepository(dir string) (checkout, error) {
 	}
 	for at := real; ; at = filepath.Dir(at) { // an unusable one is an error
 		if _, terr := os.Lstat(filepath.Join(at, ".git")); terr == nil {
-			if r, terr = topOf(at); terr == nil {
+			if r, terr = repositoryAt(at); terr == nil {
 				return r, nil
 			}
 			return r, atomicfile.Error("read the repository in", at, terr)
@@ -88,7 +88,7 @@ func findRepository(dir string) (checkout, error) {
 // git use that. The caller must call done when git has ended.
 func isolateRepository(dir string) (r checkout, vars []string, done func(), err error) {
 	if r, err = findRepository(dir); err == nil {
-		vars, done, err = r.isolated()
+		vars, done, err = r.isolate()
 	}
 	return r, vars, done, err
 }
@@ -100,13 +100,13 @@ func IsBare(dir string) bool {
 			return false
 		}
 	}
-	_, err := head(dir)
+	_, err := readHead(dir)
 	return err == nil && filepath.Base(dir) != ".git"
 }
 
 // worktrees returns the worktrees, the main one first. Head is "" before the first commit.
 func (r checkout) worktrees() ([]Worktree, error) {
-	out, err := r.inPlace("worktree", "list", "--porcelain", "-z")
+	out, err := r.runInPlace("worktree", "list", "--porcelain", "-z")
 	if err != nil {
 		return nil, err
 	}
@@ -145,18 +145,18 @@ func (r checkout) worktrees() ([]Worktree, error) {
 	return all, nil
 }
 
-// inPlace runs git on the repository with its own configuration. It is only for commands that run
+// runInPlace runs git on the repository with its own configuration. It is only for commands that run
 // no program that the configuration can name: without checkout, diff, fetch and hooks.
-func (r checkout) inPlace(args ...string) (string, error) {
-	out, err := r.run(nil, r.top, r.gitDir(), quick, args...)
+func (r checkout) runInPlace(args ...string) (string, error) {
+	out, err := r.run(nil, r.top, r.gitDirVars(), quickWait, args...)
 	if err != nil {
 		return "", err
 	}
 	return string(out.Data), nil
 }
 
-// gitDir returns the variable that names a bare repository, which git may be told not to discover.
-func (r checkout) gitDir() []string {
+// gitDirVars returns the variable that names a bare repository, which git may be told not to discover.
+func (r checkout) gitDirVars() []string {
 	if r.top == r.dir {
 		return []string{"GIT_DIR=" + r.dir}
 	}
@@ -178,7 +178,7 @@ func CheckBranch(dir, branch string) error {
 		return fmt.Errorf("%w '%s'", ErrBranch, branch)
 	}
 	var exit *exec.ExitError
-	if _, err := r.inPlace("check-ref-format", "refs/heads/"+branch); errors.As(err, &exit) {
+	if _, err := r.runInPlace("check-ref-format", "refs/heads/"+branch); errors.As(err, &exit) {
 		return fmt.Errorf("%w '%s'", ErrBranch, branch)
 	} else if err != nil {
 		return err
@@ -196,7 +196,7 @@ func CheckNewBranch(dir, branch string) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/"+branch)
+	out, err := r.runInPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/"+branch)
 	if out == "refs/remotes/"+branch+"\n" {
 		return fmt.Errorf("%w '%s': it is a remote's branch; git branch --track NAME %[2]s makes one that follows it", ErrBranch, branch)
 	}
@@ -226,7 +226,7 @@ func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 	undo := func() error { return nil }
 	if own == nil {
 		add := []string{"worktree", "add", "--no-checkout"}
-		here, from, err := r.find(branch)
+		here, from, err := r.findBranch(branch)
 		if err != nil {
 			return err
 		}
@@ -235,21 +235,21 @@ func AddWorktree(dir, path, branch, start string, wait time.Duration) error {
 			add = append(add, "--", path, branch)
 		case from != "":
 			add = append(add, "--track", "-b", branch, "--", path, from)
-		case r.unborn():
+		case r.isUnborn():
 			return ErrNoCommit
 		default:
 			add = append(add, "--no-track", "-b", branch, "--", path, cmp.Or(start, "HEAD"))
 		}
-		if _, err := r.inPlace(add...); err != nil {
+		if _, err := r.runInPlace(add...); err != nil {
 			if slices.Contains(add, "-b") && !strings.Contains(err.Error(), "already exists") {
-				_, _ = r.inPlace("branch", "-D", "--", branch) // git makes it before the folder
+				_, _ = r.runInPlace("branch", "-D", "--", branch) // git makes it before the folder
 			}
 			return err
 		}
 		undo = func() error {
 			err := r.removeUnused(path)
 			if slices.Contains(add, "-b") && err == nil {
-				_, err = r.inPlace("branch", "-D", "--", branch)
+				_, err = r.runInPlace("branch", "-D", "--", branch)
 			}
 			return err
 		}
@@ -275,7 +275,7 @@ func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
 	case own == nil:
 	case own.Lock != initializing:
 		unlock()
-		return complete(path, wait)
+		return completeCheckout(path, wait)
 	default: // git itself was interrupted
 		if entries, err := os.ReadDir(path); len(entries) > 1 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: git was interrupted while it made it", ErrUnsaved)
@@ -300,20 +300,20 @@ func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
 	default: // git makes it before the folder
 		add = append(add, "--", path, branch)
 	}
-	if _, err := r.inPlace(add...); err != nil {
+	if _, err := r.runInPlace(add...); err != nil {
 		return err
 	}
 	unlock()
 	return FillIndex(path, "HEAD", wait)
 }
 
-// complete fills a worktree whose checkout was interrupted, unless it differs from its commit.
-func complete(path string, wait time.Duration) error {
+// completeCheckout fills a worktree whose checkout was interrupted, unless it differs from its commit.
+func completeCheckout(path string, wait time.Duration) error {
 	r, err := worktreeAt(path)
 	if err != nil {
 		return err
 	}
-	if there, err := atomicfile.Present(filepath.Join(r.dir, "index")); err != nil {
+	if there, err := atomicfile.IsPresent(filepath.Join(r.dir, "index")); err != nil {
 		return err
 	} else if !there { // git writes it last
 		if err := os.Remove(filepath.Join(r.dir, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -367,20 +367,20 @@ func HeadCommit(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if r.unborn() {
+	if r.isUnborn() {
 		return "", ErrNoCommit
 	}
-	out, err := r.inPlace("rev-parse", "--verify", "HEAD^{commit}")
+	out, err := r.runInPlace("rev-parse", "--verify", "HEAD^{commit}")
 	return strings.TrimSpace(out), err
 }
 
 // symbolicRefs returns the refs that are other names of refs, with the ref that each stands for.
 func (r checkout) symbolicRefs() (map[string]string, error) {
-	out, err := r.run(nil, r.top, r.gitDir(), quick, "for-each-ref", "--format=%(if)%(symref)%(then)%(refname) %(symref)%(end)")
+	out, err := r.run(nil, r.top, r.gitDirVars(), quickWait, "for-each-ref", "--format=%(if)%(symref)%(then)%(refname) %(symref)%(end)")
 	if err != nil {
 		return nil, err
 	}
-	if out.Over {
+	if out.Truncated {
 		return nil, fmt.Errorf("'%s' has too many refs to check each", r.top)
 	}
 	all := map[string]string{}
@@ -392,15 +392,15 @@ func (r checkout) symbolicRefs() (map[string]string, error) {
 	return all, nil
 }
 
-// unborn reports whether HEAD has no commit.
-func (r checkout) unborn() bool {
-	_, err := r.inPlace("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+// isUnborn reports whether HEAD has no commit.
+func (r checkout) isUnborn() bool {
+	_, err := r.runInPlace("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	return errors.As(err, new(*exec.ExitError))
 }
 
-// linkless returns an error for a link where git or Git LFS writes in the repository to make a
+// checkLinks returns an error for a link where git or Git LFS writes in the repository to make a
 // worktree. The repository's author or an agent can have made it, and git follows it.
-func (r checkout) linkless(branch string) error {
+func (r checkout) checkLinks(branch string) error {
 	for _, path := range []string{"refs/heads/" + branch, "logs/refs/heads/" + branch, "worktrees", "packed-refs", "config", "lfs/objects", "lfs/tmp"} {
 		at := r.common
 		for part := range strings.SplitSeq(path, "/") {
@@ -431,7 +431,7 @@ func (e *CheckedOutError) Error() string {
 // interrupted or is undone.
 func (r checkout) removeUnused(path string) error {
 	_ = os.Remove(path) // git refuses the empty folder that it leaves if it was interrupted early
-	_, err := r.inPlace("worktree", "remove", "--force", "--force", path)
+	_, err := r.runInPlace("worktree", "remove", "--force", "--force", path)
 	return err
 }
 
@@ -453,10 +453,10 @@ func FillIndex(path, commit string, wait time.Duration) error {
 // ErrSeveralRemotes reports a branch that is not here, and that more than one remote has.
 var ErrSeveralRemotes = errors.New("several remotes have the branch")
 
-// find reports whether a branch exists, and otherwise returns the ref of the remote branch of that
+// findBranch reports whether a branch exists, and otherwise returns the ref of the remote branch of that
 // name. Of several it takes none, as git does without checkout.defaultRemote.
-func (r checkout) find(branch string) (here bool, from string, err error) {
-	out, err := r.inPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/*/"+branch)
+func (r checkout) findBranch(branch string) (here bool, from string, err error) {
+	out, err := r.runInPlace("for-each-ref", "--format=%(refname)", "refs/heads/"+branch, "refs/remotes/*/"+branch)
 	remotes := 0
 	for _, ref := range strings.Fields(out) {
 		if ref == "refs/heads/"+branch {
@@ -484,11 +484,11 @@ func (e lockedError) Error() string {
 
 func (lockedError) Unwrap() error { return ErrUnsaved }
 
-// Saved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
+// CheckSaved returns an ErrUnsaved if removing a linked worktree would lose something: changes,
 // untracked files, an operation in progress, or commits that no other branch, tag or remote has,
 // also those that a checkout has left on a detached HEAD; in ignored folders, too, whatever another
 // repository there has only here. The worktree may have been moved.
-func Saved(path string, wait time.Duration) error {
+func CheckSaved(path string, wait time.Duration) error {
 	r, err := worktreeAt(path)
 	if err != nil {
 		return err
@@ -496,7 +496,7 @@ func Saved(path string, wait time.Duration) error {
 	if r.dir == r.common {
 		return fmt.Errorf("%w: it is the repository itself", ErrUnsaved)
 	}
-	if there, err := atomicfile.Present(filepath.Join(r.dir, "modules")); err != nil {
+	if there, err := atomicfile.IsPresent(filepath.Join(r.dir, "modules")); err != nil {
 		return err
 	} else if there {
 		return fmt.Errorf("%w: it has submodules", ErrUnsaved)
@@ -509,7 +509,7 @@ func Saved(path string, wait time.Duration) error {
 	if len(readNames(filepath.Join(r.dir, "refs", "worktree"))) > 0 {
 		return fmt.Errorf("%w: it has refs of its own (refs/worktree)", ErrUnsaved)
 	}
-	head, what, err := r.unsaved(wait)
+	head, what, err := r.findUnsaved(wait)
 	switch {
 	case err != nil || what != "":
 	case head == "":
@@ -517,10 +517,10 @@ func Saved(path string, wait time.Duration) error {
 	default:
 		var elsewhere []string
 		if elsewhere, err = r.otherRefs(strings.TrimPrefix(r.head, "ref: refs/heads/")); err == nil {
-			what, err = r.unmerged(wait, append([]string{"HEAD"}, elsewhere...)...)
+			what, err = r.countUnmerged(wait, append([]string{"HEAD"}, elsewhere...)...)
 		}
 		if what == "" && err == nil {
-			what, err = r.leftBehind(wait, elsewhere)
+			what, err = r.countLeftBehind(wait, elsewhere)
 		}
 	}
 	if err != nil {
@@ -541,9 +541,9 @@ func Saved(path string, wait time.Duration) error {
 	return nil
 }
 
-// unsaved returns what the files of a worktree have that no commit has, or "". head is its
+// findUnsaved returns what the files of a worktree have that no commit has, or "". head is its
 // commit, "" if there is none.
-func (r checkout) unsaved(wait time.Duration) (head, what string, err error) {
+func (r checkout) findUnsaved(wait time.Duration) (head, what string, err error) {
 	if what, err := r.underWay(); err != nil || what != "" {
 		return "", what, err
 	}
@@ -561,10 +561,10 @@ func (r checkout) unsaved(wait time.Duration) (head, what string, err error) {
 	return s.Head, "", nil
 }
 
-// leftBehind says how many commits a checkout has left on a detached HEAD, unless a ref of
+// countLeftBehind says how many commits a checkout has left on a detached HEAD, unless a ref of
 // elsewhere (arguments of git rev-list) reaches them. git warns of them then; later only the
 // worktree's reflog names them.
-func (r checkout) leftBehind(wait time.Duration, elsewhere []string) (string, error) {
+func (r checkout) countLeftBehind(wait time.Duration, elsewhere []string) (string, error) {
 	data, err := atomicfile.Read(filepath.Join(r.dir, "logs", "HEAD"), maxReflog)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
@@ -581,15 +581,15 @@ func (r checkout) leftBehind(wait time.Duration, elsewhere []string) (string, er
 		return "", nil
 	}
 	args := slices.Concat([]string{"--ignore-missing"}, slices.Sorted(maps.Keys(left)), elsewhere) // git may have pruned them
-	what, err := r.unmerged(wait, args...)
+	what, err := r.countUnmerged(wait, args...)
 	if what != "" {
 		what += ", left on a detached HEAD (git reflog)"
 	}
 	return what, err
 }
 
-// unmerged says how many commits git rev-list counts, or "" for none.
-func (r checkout) unmerged(wait time.Duration, args ...string) (string, error) {
+// countUnmerged says how many commits git rev-list counts, or "" for none.
+func (r checkout) countUnmerged(wait time.Duration, args ...string) (string, error) {
 	out := &bounded.Front{Most: maxStatus}
 	if err := r.runIsolated(nil, out, r.top, wait, append([]string{"rev-list", "--count"}, args...)...); err != nil {
 		return "", atomicfile.Error("read the commits of", r.top, err)
@@ -612,7 +612,7 @@ func findHidden(path string, wait time.Duration) (name, sparse string, err error
 	if err != nil {
 		return "", "", err
 	}
-	if out.Over {
+	if out.Truncated {
 		return "", "", fmt.Errorf("'%s' has too many files to check each", path)
 	}
 	for line := range strings.SplitSeq(string(out.Data), "\x00") {
@@ -620,7 +620,7 @@ func findHidden(path string, wait time.Duration) (name, sparse string, err error
 		if !ok || tag != "S" && tag == strings.ToUpper(tag) {
 			continue
 		}
-		if there, err := atomicfile.Present(filepath.Join(path, name)); err != nil || there {
+		if there, err := atomicfile.IsPresent(filepath.Join(path, name)); err != nil || there {
 			return name, "", err
 		}
 		if tag == "S" || tag == "s" {
@@ -658,7 +658,7 @@ func lockRefs(dir, path, branch string) (r checkout, own *Worktree, unlock func(
 	if r, err = findRepository(dir); err != nil {
 		return r, nil, nil, err
 	}
-	if err = r.linkless(branch); err != nil {
+	if err = r.checkLinks(branch); err != nil {
 		return r, nil, nil, err
 	}
 	if unlock, err = r.lockWorktrees(); err != nil {
@@ -688,10 +688,10 @@ func ForgetWorktree(dir, path string) error {
 	if err != nil || !known {
 		return err
 	}
-	if there, err := atomicfile.Present(path); err != nil || there {
+	if there, err := atomicfile.IsPresent(path); err != nil || there {
 		return err
 	}
-	_, err = r.inPlace("worktree", "remove", path)
+	_, err = r.runInPlace("worktree", "remove", path)
 	return err
 }
 

@@ -110,7 +110,7 @@ func TestAddWorktree(t *testing.T) {
 		if got := Branch(path); got != branch {
 			t.Errorf("the branch is %s, not %s", got, branch)
 		}
-		if err := Saved(path, time.Minute); err != nil {
+		if err := CheckSaved(path, time.Minute); err != nil {
 			t.Errorf("%s: %v", branch, err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestAddWorktreeAgain(t *testing.T) {
 			testenv.NoError(t, AddWorktree(dir, path, "new", "", time.Minute))
 			cut(t, dir, path, filepath.Join(dir, ".git", "worktrees", "wt"))
 			testenv.NoError(t, AddWorktree(dir, path, "new", "", time.Minute))
-			if err := Saved(path, time.Minute); err != nil {
+			if err := CheckSaved(path, time.Minute); err != nil {
 				t.Error(err)
 			}
 			if out := run(t, path, "status", "--porcelain"); out != "" {
@@ -403,7 +403,7 @@ func TestSaved(t *testing.T) {
 			if !pathExists(path) {
 				path += "2"
 			}
-			err := Saved(path, time.Minute)
+			err := CheckSaved(path, time.Minute)
 			if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrUnsaved) || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -412,12 +412,12 @@ func TestSaved(t *testing.T) {
 	moved, beside := repository(t, "a"), filepath.Join(t.TempDir(), "w")
 	run(t, moved, "worktree", "add", "-q", "-b", "w", beside)
 	testenv.NoError(t, os.Rename(moved, moved+"-moved"))
-	if err := Saved(beside, time.Minute); err == nil || !strings.Contains(err.Error(), "its repository is no longer at '"+moved) {
+	if err := CheckSaved(beside, time.Minute); err == nil || !strings.Contains(err.Error(), "its repository is no longer at '"+moved) {
 		t.Errorf("of a repository that was moved: %v", err)
 	}
 	run(t, moved+"-moved", "worktree", "repair", beside)
-	testenv.NoError(t, Saved(beside, time.Minute))
-	if dir := repository(t, "a"); !errors.Is(Saved(dir, time.Minute), ErrUnsaved) {
+	testenv.NoError(t, CheckSaved(beside, time.Minute))
+	if dir := repository(t, "a"); !errors.Is(CheckSaved(dir, time.Minute), ErrUnsaved) {
 		t.Error("a repository counts as a worktree of itself")
 	}
 }
@@ -518,7 +518,7 @@ func TestAddOwnWorktree(t *testing.T) {
 				c.is = was
 			}
 			if c.want == nil {
-				must(t, Saved(path, time.Minute))
+				must(t, CheckSaved(path, time.Minute))
 			}
 			if is := readFile(t, path, "a"); is != c.is {
 				t.Errorf("it is %q", is)
@@ -544,7 +544,7 @@ func TestAddOwnWorktreeFails(t *testing.T) {
 		}
 	}
 	testenv.NoError(t, os.Rename(at+"-away", at))
-	testenv.NoError(t, errors.Join(AddOwnWorktree(dir, path, "new", start, time.Minute), Saved(path, time.Minute)))
+	testenv.NoError(t, errors.Join(AddOwnWorktree(dir, path, "new", start, time.Minute), CheckSaved(path, time.Minute)))
 }
 
 func readFile(t *testing.T, dir, name string) string {

@@ -28,15 +28,15 @@ type Home struct {
 	// folder, or it is not safe.
 	Problem error
 
-	kept place.Kept // its place in the state
-	role bool       // it is a role's folder in a town
+	entry        place.HomeEntry // its place in the state
+	isRoleFolder bool            // it is a role's folder in a town
 
 	unnamed bool // Identity is the folder's own name, and the other homes were not asked
 }
 
 // completeHome completes a home with a known folder, town and identity. at is its place, or "".
 func (h Home) completeHome(at string) Home {
-	h.role = !h.Town.Personal && h.Identity.Role != ""
+	h.isRoleFolder = !h.Town.Personal && h.Identity.Role != ""
 	state := h.Town.State
 	real := h.Dir
 	if at == "" {
@@ -49,14 +49,14 @@ func (h Home) completeHome(at string) Home {
 	}
 	switch {
 	case h.Problem != nil:
-		h.kept = place.Kept{At: place.MissingState.Path("home")}
-	case at != "" && h.kept.At == at: // read together with the folder
+		h.entry = place.HomeEntry{At: place.MissingState.Path("home")}
+	case at != "" && h.entry.At == at: // read together with the folder
 	case at != "" && h.unnamed:
-		h.kept = state.KeptAt(at)
+		h.entry = state.HomeEntryAt(at)
 	case at != "":
-		h.kept = place.Kept{At: at}
+		h.entry = place.HomeEntry{At: at}
 	default:
-		h.kept = state.Home(real, h.role)
+		h.entry = state.Home(real, h.isRoleFolder)
 	}
 	if h.unnamed && h.Problem == nil && h.Town.Personal {
 		h.Identity = h.nameOutsideTown(real)
@@ -67,7 +67,7 @@ func (h Home) completeHome(at string) Home {
 // nameOutsideTown returns the identity of a home outside a town: the recorded name, else one that
 // no other home has.
 func (h Home) nameOutsideTown(real string) identity.Identity {
-	address, known := h.kept.Address()
+	address, known := h.entry.Address()
 	switch given, err := identity.Parse(address); {
 	case err == nil && given.Role == "":
 		return given
@@ -95,22 +95,22 @@ func Find(getenv func(string) string, dir, own string) Home {
 }
 
 // FindIn is Find in a scope.
-func FindIn(s place.Scope, dir, own string) Home { return find(s, dir, own, "") }
+func FindIn(s place.Scope, dir, own string) Home { return findAt(s, dir, own, "") }
 
-// find returns the home of dir. at is the home's place in the state, or "" if that is not known.
-func find(s place.Scope, dir, own, at string) Home {
+// findAt returns the home of dir. at is the home's place in the state, or "" if that is not known.
+func findAt(s place.Scope, dir, sessionID, at string) Home {
 	agent := s.Agent
 	project := agent.Project
 	if !filepath.IsAbs(project) || !atomicfile.IsFolder(project) {
 		project = dir
 	}
 	h := Home{Ignored: agent.Ignored}
-	set := agent.Workdir
-	if own != "" && agent.Session != "" && agent.Session != own {
-		set = ""
+	workdir := agent.Workdir
+	if sessionID != "" && agent.Session != "" && agent.Session != sessionID {
+		workdir = ""
 	}
-	if filepath.IsAbs(set) && (at != "" || atomicfile.IsFolder(set)) {
-		h.Dir = filepath.Clean(set)
+	if filepath.IsAbs(workdir) && (at != "" || atomicfile.IsFolder(workdir)) {
+		h.Dir = filepath.Clean(workdir)
 		project = h.Dir
 	}
 	h.Town = town.FindIn(s, project)
@@ -133,51 +133,51 @@ func find(s place.Scope, dir, own, at string) Home {
 		process.Distrust(d)
 	}
 	if h.unnamed = !ok; h.unnamed {
-		id = identity.Named(h.Dir)
+		id = identity.NameByBase(h.Dir)
 	}
 	h.Identity = id
 	return h.completeHome(at)
 }
 
-// Fixed returns the home that the session's first hook found: dir, with its place in the
+// FixedHome returns the home that the session's first hook found: dir, with its place in the
 // state. cwd is the client's current folder. It counts only if dir is gone and cwd is in
 // the same home, which was moved.
-func Fixed(s place.Scope, at, dir, cwd, own string) Home {
+func FixedHome(s place.Scope, at, dir, cwd, own string) Home {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && cwd != dir {
 		if moved := FindIn(s, cwd, own); moved.Runtime() == at {
 			return moved
 		}
 	}
 	s.Agent.Workdir, s.Agent.Session = dir, own
-	return find(s, dir, own, at)
+	return findAt(s, dir, own, at)
 }
 
 // OfSession returns a session's recorded home. ok is false if there is none or, with an
 // error, if it cannot be used.
 func OfSession(state place.State, id string) (h Home, ok bool, err error) {
-	kept, dir, err := state.FixedKept(id)
+	kept, dir, err := state.FixedEntry(id)
 	if kept.At == "" {
 		return Home{}, false, err
 	}
 	t := town.PersonalIn(state)
-	h = Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true, kept: kept}.completeHome(kept.At)
+	h = Home{Dir: dir, Town: t, Identity: identity.NameByBase(dir), unnamed: true, entry: kept}.completeHome(kept.At)
 	return h, h.Problem == nil, h.Problem
 }
 
 // InTown returns a home from OfSession with its town and the role that it has there.
 func (h Home) InTown() Home {
 	s := place.Scope{State: h.Town.State, Agent: place.Agent{Workdir: h.Dir}}
-	return find(s, h.Dir, "", h.kept.At)
+	return findAt(s, h.Dir, "", h.entry.At)
 }
 
-// KeptOf is OfSession for callers that only read the home's files in a state that was
+// FilesOfSession is OfSession for callers that only read the home's files in a state that was
 // checked. The home has no folder and no identity.
-func KeptOf(state place.State, id string) (h Home, ok bool, err error) {
-	at, err := state.FixedAt(id)
+func FilesOfSession(state place.State, id string) (h Home, ok bool, err error) {
+	at, err := state.FixedPlace(id)
 	if at == "" {
 		return Home{}, false, err
 	}
-	return Home{Town: town.PersonalIn(state), kept: place.Kept{At: at}}, true, nil
+	return Home{Town: town.PersonalIn(state), entry: place.HomeEntry{At: at}}, true, nil
 }
 
 // FindOtherHome returns the home of another agent in dir. It ignores the scope's own agent.
@@ -194,23 +194,23 @@ func NewHome(t town.Town, id identity.Identity, dir string) Home {
 // HomeOutsideTown returns the home of a folder outside any town.
 func HomeOutsideTown(state place.State, dir string) Home {
 	t := town.PersonalIn(state)
-	return Home{Dir: dir, Town: t, Identity: identity.Named(dir), unnamed: true}.completeHome("")
+	return Home{Dir: dir, Town: t, Identity: identity.NameByBase(dir), unnamed: true}.completeHome("")
 }
 
 // Enter opens a folder in which sessions of the home work, if it is still the same (see
 // place.State.Enter). A role's folder may be made anew.
 func (h Home) Enter(dir string) (*place.Opened, error) {
 	var recorded place.Folder
-	if dir == h.Dir && !h.role {
-		recorded = h.Town.State.Recorded(h.kept)
+	if dir == h.Dir && !h.isRoleFolder {
+		recorded = h.Town.State.RecordedFolder(h.entry)
 	}
-	return h.Town.State.Enter(dir, recorded, h.role)
+	return h.Town.State.Enter(dir, recorded, h.isRoleFolder)
 }
 
-func (h Home) Runtime() string { return h.kept.At }
+func (h Home) Runtime() string { return h.entry.At }
 
 func (h Home) Path(elem ...string) string {
-	return place.Join(h.kept.At, elem...)
+	return place.Join(h.entry.At, elem...)
 }
 
 // mirrorList lists what git does not show in a home of a town.
@@ -220,7 +220,7 @@ const mirrorList = "mirror"
 // role. A role's folder that is a link out of the town has none, because anybody who can
 // write to the town can have made the link.
 func (h Home) HasMirror() bool {
-	return h.role && h.Town.Trust != nil && h.Problem == nil &&
+	return h.isRoleFolder && h.Town.Trust != nil && h.Problem == nil &&
 		place.IsBelow(place.Real(h.Dir), place.Real(h.Town.Root)) // mutant always: TestMirrorStaysInTown
 }
 
@@ -259,7 +259,7 @@ func (h Home) Prepare() error {
 	if h.Problem != nil {
 		return h.Problem
 	}
-	return h.Town.State.MakeHome(h.kept, h.Dir, h.Identity.Address())
+	return h.Town.State.MakeHome(h.entry, h.Dir, h.Identity.Address())
 }
 
 // lockWait bounds the wait for the home's lock, which is held for milliseconds.

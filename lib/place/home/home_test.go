@@ -73,7 +73,7 @@ func TestFind(t *testing.T) {
 			for _, dir := range []string{"town", "bare", "mono/town"} {
 				trust, err := place.Survey(at(dir))
 				if err == nil {
-					err = place.StateOf(getenv).Trust(trust)
+					err = place.StateOf(getenv).RecordTrust(trust)
 				}
 				testenv.NoError(t, err)
 			}
@@ -189,7 +189,7 @@ func TestMirrorStaysInTown(t *testing.T) {
 	getenv := testenv.Getenv("XDG_STATE_HOME=" + filepath.Join(root, "state"))
 	trust, err := place.Survey(filepath.Join(root, "town"))
 	if err == nil {
-		err = place.StateOf(getenv).Trust(trust)
+		err = place.StateOf(getenv).RecordTrust(trust)
 	}
 	testenv.NoError(t, err)
 	for role, want := range map[string]bool{"max": true, "joe": false} {

@@ -171,37 +171,37 @@ func FromDir(rel string) (id Identity, ok bool) {
 	return id, err == nil
 }
 
-// Named is NameFolder for a dir whose base name no other folder has.
-func Named(dir string) Identity { return parseName(filepath.Base(dir)) }
+// NameByBase is NameFolder for a dir whose base name no other folder has.
+func NameByBase(dir string) Identity { return parseName(filepath.Base(dir)) }
 
 // NameFolder returns the identity of an agent in dir outside a town: the shortest end of dir's
 // path that is no other folder's name, or only its base name if every end is. Dashes join the
 // elements, because slashes would make a town's address. readNames returns which names the
 // folders with these base names have.
 func NameFolder(dir string, readNames func(bases []string) map[string]bool) Identity {
-	var all []Identity
+	var candidates []Identity
 	var bases []string
-	end := ""
+	suffix := ""
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
-		end = strings.TrimSuffix(filepath.Base(at)+"-"+end, "-")
-		all, bases = append(all, parseName(end)), append(bases, filepath.Base(at), end)
-		if filepath.Dir(at) == at || len(end) > maxName {
+		suffix = strings.TrimSuffix(filepath.Base(at)+"-"+suffix, "-")
+		candidates, bases = append(candidates, parseName(suffix)), append(bases, filepath.Base(at), suffix)
+		if filepath.Dir(at) == at || len(suffix) > maxName {
 			break
 		}
 	}
 	taken := readNames(bases)
-	for _, id := range all {
+	for _, id := range candidates {
 		if !taken[id.Name] {
 			return id
 		}
 	}
-	return all[0]
+	return candidates[0]
 }
 
 // parseName makes a valid name from any text. It keeps the names of a town's roles free.
 func parseName(text string) Identity {
 	name := strings.Map(func(r rune) rune {
-		if nameRune(r) {
+		if isNameRune(r) {
 			return r
 		}
 		return '-'
@@ -290,7 +290,7 @@ const maxName = 100
 
 // checkName returns an error if s must not become a path element. Outside a town (foreign)
 // letters of all alphabets are allowed.
-func checkName(s string, foreign bool) error {
+func checkName(s string, outsideTown bool) error {
 	switch {
 	case s == "":
 		return fmt.Errorf("an empty name")
@@ -300,7 +300,7 @@ func checkName(s string, foreign bool) error {
 		return fmt.Errorf("a name that begins with '%c'", s[0])
 	}
 	for _, r := range s {
-		if !nameRune(r) || r >= utf8.RuneSelf && !foreign {
+		if !isNameRune(r) || r >= utf8.RuneSelf && !outsideTown {
 			return fmt.Errorf("%q in a name", r)
 		}
 	}
@@ -310,7 +310,7 @@ func checkName(s string, foreign bool) error {
 	return nil
 }
 
-func nameRune(r rune) bool {
+func isNameRune(r rune) bool {
 	switch {
 	case r >= utf8.RuneSelf:
 		return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
@@ -320,6 +320,6 @@ func nameRune(r rune) bool {
 	return r == '-' || r == '_' || r == '.'
 }
 
-// Works reports whether agents of this role have work of their own that a crash can
+// HasOwnWork reports whether agents of this role have work of their own that a crash can
 // interrupt. The others watch and direct.
-func (r Role) Works() bool { return r == "" || r == Crew || r == Polecat }
+func (r Role) HasOwnWork() bool { return r == "" || r == Crew || r == Polecat }

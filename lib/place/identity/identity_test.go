@@ -221,7 +221,7 @@ func TestNamed(t *testing.T) {
 		"/src/-rf":                       "rf",
 		"/x/" + strings.Repeat("y", 250): strings.Repeat("y", 100),
 	} {
-		id := Named(dir)
+		id := NameByBase(dir)
 		if id.Address() != want {
 			t.Errorf("%q: %q, not %q", dir, id.Address(), want)
 		}
@@ -267,7 +267,7 @@ func TestWorks(t *testing.T) {
 	for role, want := range map[Role]bool{
 		"": true, Crew: true, Polecat: true, Mayor: false, Deacon: false, Boot: false, Overseer: false, Witness: false, Refinery: false,
 	} {
-		if role.Works() != want {
+		if role.HasOwnWork() != want {
 			t.Errorf("%q", role)
 		}
 	}

@@ -41,7 +41,7 @@ func Prefixes(t town.Town) (identity.Prefixes, error) {
 			prefixes[rig] = r.Beads.Prefix
 		}
 	}
-	own, err := settings(t)
+	own, err := readSettings(t)
 	if err != nil {
 		return nil, err
 	}
@@ -53,20 +53,20 @@ func Prefixes(t town.Town) (identity.Prefixes, error) {
 	return prefixes, nil
 }
 
-type setting struct {
+type rigSetting struct {
 	Prefix      string `toml:"prefix"`
 	Status      string `toml:"status"`
 	MaxPolecats int    `toml:"max_polecats"`
 }
 
-// settings reads what the town's town.toml says about its rigs, by their names.
-func settings(t town.Town) (map[string]setting, error) {
+// readSettings reads what the town's town.toml says about its rigs, by their names.
+func readSettings(t town.Town) (map[string]rigSetting, error) {
 	data, err := atomicfile.IfExists(t.Read("town.toml"))
 	if err != nil {
 		return nil, err
 	}
 	var file struct {
-		Rigs map[string]setting `toml:"rigs"`
+		Rigs map[string]rigSetting `toml:"rigs"`
 	}
 	if err := toml.Unmarshal(data, &file); err != nil {
 		return nil, atomicfile.Error("read", filepath.Join(t.Root, "town.toml"), err)
@@ -74,8 +74,8 @@ func settings(t town.Town) (map[string]setting, error) {
 	return file.Rigs, nil
 }
 
-// wisp returns Gas Town's temporary settings of a rig. They only keep agents from starting.
-func wisp(t town.Town, rig string) (map[string]any, error) {
+// readWisp returns Gas Town's temporary settings of a rig. They only keep agents from starting.
+func readWisp(t town.Town, rig string) (map[string]any, error) {
 	path := filepath.Join(t.Root, ".beads-wisp", "config", rig+".json")
 	var file struct {
 		Values map[string]any `json:"values"`
@@ -86,20 +86,20 @@ func wisp(t town.Town, rig string) (map[string]any, error) {
 	return file.Values, nil
 }
 
-// Parked returns "parked" or "docked" if Gas Town or town.toml says so, and "" otherwise:
+// ParkedStatus returns "parked" or "docked" if Gas Town or town.toml says so, and "" otherwise:
 //
 //	[rigs.gastown]
 //	status = "parked"
-func Parked(t town.Town, rig string) (string, error) {
+func ParkedStatus(t town.Town, rig string) (string, error) {
 	is := func(status string) bool { return status == "parked" || status == "docked" }
 	if t.Personal || rig == "" {
 		return "", nil
 	}
-	values, err := wisp(t, rig)
+	values, err := readWisp(t, rig)
 	if status, _ := values["status"].(string); err != nil || is(status) {
 		return status, err
 	}
-	own, err := settings(t)
+	own, err := readSettings(t)
 	if status := own[rig].Status; err == nil && is(status) {
 		return status, nil
 	}
@@ -115,11 +115,11 @@ func MaxPolecats(t town.Town, rig string) (int, error) {
 	if t.Personal || rig == "" {
 		return 0, nil
 	}
-	values, err := wisp(t, rig)
+	values, err := readWisp(t, rig)
 	if err != nil {
 		return 0, err
 	}
-	own, err := settings(t)
+	own, err := readSettings(t)
 	if err != nil {
 		return 0, err
 	}

@@ -28,8 +28,8 @@ type Town struct {
 	Trust *place.Trust
 	// Untrusted is the nearest folder that would be the town if the person trusted it, or "".
 	Untrusted string
-	// Unread is the error of reading the trust in a town.
-	Unread error
+	// TrustErr is the error of reading the trust in a town.
+	TrustErr error
 }
 
 // Tables are the tables of a town.toml: templates (agent, session), the table of agents
@@ -53,15 +53,15 @@ func FindIn(s place.Scope, dir string) Town {
 	for _, root := range s.Roots {
 		if atomicfile.IsFolder(root) {
 			t := Town{Root: root, State: state}
-			t.Trust, _ = state.Trusted(t.Root)
+			t.Trust, _ = state.TrustOf(t.Root)
 			return t
 		}
 	}
 	untrusted := ""
 	var unread error
 	for d := dir; ; d = filepath.Dir(d) {
-		if Marked(d) {
-			trust, err := state.Trusted(d)
+		if HasTownFile(d) {
+			trust, err := state.TrustOf(d)
 			if err == nil { // mutant always: TestUntrusted
 				return Town{Root: d, State: state, Trust: trust, Untrusted: untrusted}
 			}
@@ -74,11 +74,11 @@ func FindIn(s place.Scope, dir string) Town {
 			break
 		}
 	}
-	return Town{Root: string(state), State: state, Personal: true, Untrusted: untrusted, Unread: unread}
+	return Town{Root: string(state), State: state, Personal: true, Untrusted: untrusted, TrustErr: unread}
 }
 
-// Marked reports whether a folder claims to be a town.
-func Marked(dir string) bool {
+// HasTownFile reports whether a folder claims to be a town.
+func HasTownFile(dir string) bool {
 	for _, path := range []string{filepath.Join(dir, "town.toml"), filepath.Join(dir, "mayor", "town.json")} {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			return true
@@ -98,10 +98,10 @@ func FindContaining(state place.State, dirs iter.Seq[string]) []Town {
 		}
 		for d := filepath.Clean(dir); !seen[d]; d = filepath.Dir(d) {
 			seen[d] = true
-			if !Marked(d) {
+			if !HasTownFile(d) {
 				continue
 			}
-			if trust, err := state.Trusted(d); err == nil {
+			if trust, err := state.TrustOf(d); err == nil {
 				towns = append(towns, Town{Root: d, State: state, Trust: trust})
 				break
 			}
@@ -134,8 +134,8 @@ func (t Town) Read(name string) ([]byte, error) {
 	return nil, &UntrustedError{t.Root}
 }
 
-// NotTrusted returns the folder whose town.toml the person means but has not trusted, or "".
-func (t Town) NotTrusted() string {
+// UntrustedRoot returns the folder whose town.toml the person means but has not trusted, or "".
+func (t Town) UntrustedRoot() string {
 	if t.Personal {
 		return t.Untrusted
 	}
@@ -154,10 +154,10 @@ func (e *UntrustedError) Error() string {
 
 func (e *UntrustedError) Unwrap() error { return place.ErrUntrusted }
 
-// shared returns the folder of the town's shared files: the town, or its folder in the
+// sharedFolder returns the folder of the town's shared files: the town, or its folder in the
 // state if git would show or track them.
-func (t Town) shared() string {
-	if t.Trust != nil && t.Trust.Shows {
+func (t Town) sharedFolder() string {
+	if t.Trust != nil && t.Trust.GitShows {
 		return t.State.Town(t.Root)
 	}
 	return t.Root
@@ -167,19 +167,19 @@ func (t Town) shared() string {
 // person, so it is in the state folder.
 func (t Town) Transcripts() string { return t.State.Path(".sessions", "transcripts.db") }
 
-func (t Town) Events() string { return filepath.Join(t.shared(), ".events.jsonl") }
+func (t Town) Events() string { return filepath.Join(t.sharedFolder(), ".events.jsonl") }
 
-// Spare returns the log for events that Events cannot take: another process holds its lock,
+// SpareEvents returns the log for events that Events cannot take: another process holds its lock,
 // or an agent of the town has replaced it. It is always in the state.
-func (t Town) Spare() string {
-	if state := t.State.Town(t.Root); !t.Personal && t.shared() != state {
+func (t Town) SpareEvents() string {
+	if state := t.State.Town(t.Root); !t.Personal && t.sharedFolder() != state {
 		return filepath.Join(state, ".events.jsonl")
 	}
-	return filepath.Join(t.shared(), "spare", ".events.jsonl")
+	return filepath.Join(t.sharedFolder(), "spare", ".events.jsonl")
 }
 
 // Feed returns the path of Gas Town's excerpt of the event log, for people.
-func (t Town) Feed() string { return filepath.Join(t.shared(), ".feed.jsonl") }
+func (t Town) Feed() string { return filepath.Join(t.sharedFolder(), ".feed.jsonl") }
 
 // Pids returns the folder of the PID files. It is in the state, because its content decides
 // which processes are signalled.
@@ -192,32 +192,34 @@ func (t Town) Pids() string {
 
 // SharedPids returns the folder of S1 with PID files that the town's programs share. They prove
 // nothing. It is the zero Shared if the town is not trusted, or if git would show the files.
-func (t Town) SharedPids() place.Shared {
-	if t.Personal || t.Trust == nil || t.Trust.Shows {
-		return place.Shared{}
+func (t Town) SharedPids() place.SharedFolder {
+	if t.Personal || t.Trust == nil || t.Trust.GitShows {
+		return place.SharedFolder{}
 	}
 	return place.SharedIn(t.Root, place.Runtime, "pids")
 }
 
 // Retention returns the folder of the log's retention policy.
-func (t Town) Retention() string { return t.shared() }
+func (t Town) Retention() string { return t.sharedFolder() }
 
-// Mail returns the mailbox of a role's address.
-func (t Town) Mail(address string) place.Shared {
-	return place.SharedIn(t.shared(), append([]string{"mail"}, strings.Split(address, "/")...)...)
+// Mailbox returns the mailbox of a role's address.
+func (t Town) Mailbox(address string) place.SharedFolder {
+	return place.SharedIn(t.sharedFolder(), append([]string{"mail"}, strings.Split(address, "/")...)...)
 }
 
-// Given returns the path of the record that gt gave a note in the town's boxes as work.
-func (t Town) Given(note string) string { return filepath.Join(t.State.Town(t.Root), "given", note) }
+// GivenPath returns the path of the record that gt gave a note in the town's boxes as work.
+func (t Town) GivenPath(note string) string {
+	return filepath.Join(t.State.Town(t.Root), "given", note)
+}
 
-// Vouches reports whether an agent may start on a note as work: gt has recorded that it
+// VouchesFor reports whether an agent may start on a note as work: gt has recorded that it
 // gave this note with exactly this text, or the person trusts the town's mail. Anybody who
 // can write to the town could have added or changed the note.
-func (t Town) Vouches(note string, text func() ([]byte, error)) bool {
+func (t Town) VouchesFor(note string, text func() ([]byte, error)) bool {
 	if t.Personal || t.Trust != nil && t.Trust.Mail {
 		return true
 	}
-	want, err := atomicfile.Read(t.Given(note), 256)
+	want, err := atomicfile.Read(t.GivenPath(note), 256)
 	if err != nil {
 		return false
 	}
@@ -225,8 +227,8 @@ func (t Town) Vouches(note string, text func() ([]byte, error)) bool {
 	return err == nil && strings.TrimSuffix(string(want), "\n") == place.Digest(data) // mutant always: . TestScripts/town_trust
 }
 
-// Unused returns the help groups that mean nothing without a town or templates.
-func Unused(env *cli.Env) []string {
+// UnusedHelp returns the help groups that mean nothing without a town or templates.
+func UnusedHelp(env *cli.Env) []string {
 	if !Find(env.Getenv, env.Dir).Personal {
 		return nil
 	}

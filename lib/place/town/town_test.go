@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 			for _, dir := range []string{"town", "town/inner", "gas"} {
 				trust, err := place.Survey(at(dir))
 				if err == nil {
-					err = place.StateOf(getenv).Trust(trust)
+					err = place.StateOf(getenv).RecordTrust(trust)
 				}
 				testenv.NoError(t, err)
 			}
@@ -71,7 +71,7 @@ func TestPaths(t *testing.T) {
 	if town.Events() != "/t/.events.jsonl" || filepath.Dir(filepath.Dir(filepath.Dir(town.Pids()))) != "/s" {
 		t.Error(town.Events(), town.Pids())
 	}
-	town.Trust = &place.Trust{Shows: true}
+	town.Trust = &place.Trust{GitShows: true}
 	if town.Events() != town.State.Town("/t")+"/.events.jsonl" {
 		t.Error(town.Events())
 	}
@@ -88,7 +88,7 @@ func TestUntrusted(t *testing.T) {
 		t.Helper()
 		w, err := place.Survey(at(dir))
 		if err == nil {
-			err = state.Trust(w)
+			err = state.RecordTrust(w)
 		}
 		testenv.NoError(t, err)
 	}

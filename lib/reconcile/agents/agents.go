@@ -56,27 +56,27 @@ type Agents struct {
 	Issues bool
 }
 
-func (a Agents) ref(in *instance.Instance) runtime.Ref {
+func (a Agents) refOf(in *instance.Instance) runtime.Ref {
 	return runtime.Ref{ID: a.Store.Name(in.ID), Name: in.TmuxSession, Server: in.TmuxServer, Agent: in.Agent}
 }
 
 // Status implements perform.Agents: it looks at tmux once, and at each other runtime once.
 func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
-	by := map[string][]int{}
+	byRuntime := map[string][]int{}
 	for i, in := range all {
-		by[in.Managed.Runtime] = append(by[in.Managed.Runtime], i)
+		byRuntime[in.Managed.Runtime] = append(byRuntime[in.Managed.Runtime], i)
 	}
-	for _, at := range by {
-		some := make([]*instance.Instance, len(at))
+	for _, at := range byRuntime {
+		group := make([]*instance.Instance, len(at))
 		for i, n := range at {
-			some[i] = all[n]
+			group[i] = all[n]
 		}
-		look := a.inTmux
-		if Remote(some[0]) {
+		look := a.tmuxStatuses
+		if IsRemote(group[0]) {
 			look = a.remoteStatuses
 		}
-		for i, s := range look(ctx, some) {
+		for i, s := range look(ctx, group) {
 			statuses[at[i]] = s
 		}
 	}
@@ -86,7 +86,7 @@ func (a Agents) Status(ctx context.Context, all []*instance.Instance) []perform.
 // remoteStatuses returns the statuses of sessions that all have the same runtime, which is not tmux.
 func (a Agents) remoteStatuses(ctx context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
-	r, _, err := a.Remote(all[0])
+	r, _, err := a.RemoteRuntime(all[0])
 	if err != nil {
 		for i := range statuses {
 			statuses[i].Err = err
@@ -95,7 +95,7 @@ func (a Agents) remoteStatuses(ctx context.Context, all []*instance.Instance) []
 	}
 	refs := make([]runtime.Ref, len(all))
 	for i, in := range all {
-		refs[i] = a.ref(in)
+		refs[i] = a.refOf(in)
 	}
 	now := a.Env.Now()
 	for i, s := range r.Status(ctx, refs) {
@@ -110,8 +110,8 @@ func (a Agents) remoteStatuses(ctx context.Context, all []*instance.Instance) []
 	return statuses
 }
 
-// inTmux returns the statuses of sessions in tmux. Alive stays tick.Unknown if it cannot tell.
-func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.Status {
+// tmuxStatuses returns the statuses of sessions in tmux. Alive stays tick.Unknown if it cannot tell.
+func (a Agents) tmuxStatuses(_ context.Context, all []*instance.Instance) []perform.Status {
 	statuses := make([]perform.Status, len(all))
 	for i, m := range fleet.Members(a.Env.Getenv, a.Store, a.Table, all, a.Env.Now()) {
 		s := &statuses[i]
@@ -133,7 +133,7 @@ func (a Agents) inTmux(_ context.Context, all []*instance.Instance) []perform.St
 		default:
 			s.Why = fmt.Sprintf("its process %d cannot be seen", m.Pane.PID)
 		}
-		s.Attached, s.Left, s.Busy = m.Pane.Attached, !m.IsWanted(), m.WhyBusy()
+		s.Attached, s.EndedByPerson, s.Busy = m.Pane.Attached, !m.IsWanted(), m.WhyBusy()
 		if m.Status == status.Waiting || m.Status == status.Idle {
 			switch m.Reason {
 			case status.Permission, status.Question:
@@ -163,7 +163,7 @@ func retryAt(since, until time.Time) time.Time {
 
 // Start implements perform.Agents. It resumes the session's conversation if there is one.
 func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effective) error {
-	s, err := a.starter(ctx, h.Instance, e)
+	s, err := a.newStarter(ctx, h.Instance, e)
 	if err != nil {
 		return err
 	}
@@ -180,8 +180,8 @@ func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effect
 
 // Wake tells an idle session that work waits for it.
 func (a Agents) Wake(in *instance.Instance) error {
-	if Remote(in) {
-		r, ref, err := a.Remote(in)
+	if IsRemote(in) {
+		r, ref, err := a.RemoteRuntime(in)
 		if err != nil {
 			return err
 		}
@@ -194,14 +194,14 @@ func (a Agents) Wake(in *instance.Instance) error {
 	return err
 }
 
-// Remote reports whether neither tmux nor a process of this machine shows a session's
+// IsRemote reports whether neither tmux nor a process of this machine shows a session's
 // agent.
-func Remote(in *instance.Instance) bool {
+func IsRemote(in *instance.Instance) bool {
 	return in.Managed != nil && in.Managed.Runtime != "" && in.Managed.Runtime != "tmux"
 }
 
-// Remote returns a session's remote runtime and its name there.
-func (a Agents) Remote(in *instance.Instance) (runtime.Remote, runtime.Ref, error) {
+// RemoteRuntime returns a session's remote runtime and its name there.
+func (a Agents) RemoteRuntime(in *instance.Instance) (runtime.Remote, runtime.Ref, error) {
 	r, err := a.Runtime(in.Managed.Runtime)
 	if err != nil {
 		return nil, runtime.Ref{}, err
@@ -210,12 +210,12 @@ func (a Agents) Remote(in *instance.Instance) (runtime.Remote, runtime.Ref, erro
 	if !ok {
 		return nil, runtime.Ref{}, fmt.Errorf("'%s' runs in tmux", in.Name)
 	}
-	return remote, a.ref(in), nil
+	return remote, a.refOf(in), nil
 }
 
 // Explain implements perform.Agents.
 func (a Agents) Explain(ctx context.Context, in *instance.Instance, e template.Effective) error {
-	s, err := a.starter(ctx, in, e)
+	s, err := a.newStarter(ctx, in, e)
 	if err != nil {
 		return err
 	}
@@ -231,9 +231,9 @@ func (a Agents) SameClient(in *instance.Instance, e template.Effective) bool {
 	return has.Name == wants.Name || has.Dialect != "" && has.Dialect == wants.Dialect
 }
 
-// starter returns the starter for a session, and writes the template's client and arguments
+// newStarter returns the starter for a session, and writes the template's client and arguments
 // into its record.
-func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.Effective) (launch.Starter, error) {
+func (a Agents) newStarter(ctx context.Context, in *instance.Instance, e template.Effective) (launch.Starter, error) {
 	r, err := a.Runtime(in.Managed.Runtime)
 	if err != nil {
 		return launch.Starter{}, err
@@ -245,26 +245,26 @@ func (a Agents) starter(ctx context.Context, in *instance.Instance, e template.E
 	if e.Model != "" {
 		in.Args = []string{"--model", e.Model}
 	}
-	vars := a.vars(in, e)
-	remote := Remote(in)
+	vars := a.sessionVars(in, e)
+	remote := IsRemote(in)
 	if remote { // a remote agent's commands have no other way to identify it
 		vars = append(vars, [2]string{instance.Variable, a.Store.Name(in.ID)})
 	}
 	t := &launch.Template{Command: e.Command, Vars: vars, Remote: remote}
 	if len(e.PreStart) > 0 {
-		t.PreStart = func(environ []string) error { return a.commands(ctx, in, e, environ, "pre_start", e.PreStart) }
+		t.PreStart = func(environ []string) error { return a.runCommands(ctx, in, e, environ, "pre_start", e.PreStart) }
 	}
 	if len(e.SessionSetup) > 0 || e.Setup != "" {
 		t.SessionSetup = func(environ []string) {
-			a.Env.WarnError(a.commands(ctx, in, e, environ, "session_setup", e.SessionSetup))
+			a.Env.WarnError(a.runCommands(ctx, in, e, environ, "session_setup", e.SessionSetup))
 			if e.Setup != "" {
-				a.Env.WarnError(a.commands(ctx, in, e, environ, "session_setup_script", []string{e.Setup}))
+				a.Env.WarnError(a.runCommands(ctx, in, e, environ, "session_setup_script", []string{e.Setup}))
 			}
 		}
 	}
 	t.Run = func(run respawn.Run, shared [][2]string) error {
 		return r.Start(ctx, runtime.Agent{
-			Ref: a.ref(in), Run: run, Vars: vars, Shared: shared, Environ: a.Table.StripRunVars(process.Inherited(a.Env.ChildEnviron())),
+			Ref: a.refOf(in), Run: run, Vars: vars, Shared: shared, Environ: a.Table.StripRunVars(process.Inherited(a.Env.ChildEnviron())),
 			HookReported: func() bool { return a.Store.HookReported(in) },
 		})
 	}
@@ -308,8 +308,8 @@ func (a Agents) makeWorktree(ctx context.Context, in *instance.Instance, put fun
 // worktreeTime bounds what the person's [worktree] setup does for a session.
 const worktreeTime = time.Hour
 
-// vars returns a session's variables: the template's, bd's if bd keeps work here, and gt's own.
-func (a Agents) vars(in *instance.Instance, e template.Effective) (vars [][2]string) {
+// sessionVars returns a session's variables: the template's, bd's if bd keeps work here, and gt's own.
+func (a Agents) sessionVars(in *instance.Instance, e template.Effective) (vars [][2]string) {
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		vars = append(vars, [2]string{name, e.Env[name]})
 	}
@@ -325,8 +325,8 @@ const (
 	commandOutput = 1 << 20
 )
 
-// commands runs a template's commands in the session's folder with its environment.
-func (a Agents) commands(ctx context.Context, in *instance.Instance, e template.Effective, environ []string, key string, all []string) error {
+// runCommands runs a template's commands in the session's folder with its environment.
+func (a Agents) runCommands(ctx context.Context, in *instance.Instance, e template.Effective, environ []string, key string, all []string) error {
 	environ = append(slices.Clip(environ), "GT_TMUX_SESSION="+in.TmuxSession)
 	dir, err := launch.EnterFolder(a.Store, in) // another agent may have replaced the folder
 	if err != nil {
@@ -358,18 +358,18 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	}
 	id := a.Store.Session(in)
 	if id == "" {
-		return runs.Stop(ctx, a.ref(in))
+		return runs.Stop(ctx, a.refOf(in))
 	}
-	a.Env.WarnError(closing.ExpectStop(a.Store.State, id, session.Stop{Reason: reason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.Env.WarnError))
-	if err := runs.Stop(ctx, a.ref(in)); err != nil {
+	a.Env.WarnError(closing.ExpectStop(a.Store.State, id, session.Stop{Reason: endReason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.Env.WarnError))
+	if err := runs.Stop(ctx, a.refOf(in)); err != nil {
 		return err
 	}
-	a.Env.WarnError(closing.End{ID: id, Outcome: session.Killed, Reason: reason, At: a.Env.Now()}.CloseIn(a.Store.State, lockWait, a.Env.WarnError))
+	a.Env.WarnError(closing.End{ID: id, Outcome: session.Killed, Reason: endReason, At: a.Env.Now()}.CloseIn(a.Store.State, lockWait, a.Env.WarnError))
 	return nil
 }
 
-// reason is the end reason in a session's record.
-const reason = "gt-reconcile"
+// endReason is the end reason in a session's record.
+const endReason = "gt-reconcile"
 
 const actor = "gt-reconcile"
 
@@ -408,8 +408,8 @@ func NewAgents(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	}, nil
 }
 
-// Open returns the world of a town or profile, with agents, work and checks.
-func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
+// OpenWorld returns the world of a town or profile, with agents, work and checks.
+func OpenWorld(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	all, err := NewAgents(env, t, profile)
 	if err != nil {
 		return nil, err
@@ -445,7 +445,7 @@ func Open(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 		return checks.Demand(ctx, c.Templates)
 	}
 	w.Log = func(kind string, payload any) {
-		log, spare := eventlog.Log(t.Events()), eventlog.Log(t.Spare())
+		log, spare := eventlog.Log(t.Events()), eventlog.Log(t.SpareEvents())
 		if err := log.AppendOr(spare, warn, env.Now(), kind, actor, payload); err != nil {
 			warn(err)
 		}

@@ -30,7 +30,7 @@ const (
 	TotalTimeout = 30 * time.Second
 )
 
-const AtOnce = 16
+const MaxAtOnce = 16
 
 // maxOutput bounds a check's output, in bytes.
 const maxOutput = 4 << 10
@@ -42,13 +42,13 @@ type Checks struct {
 	// Clean redacts a check's output and makes it one line.
 	Clean func(string) string
 
-	Each, All time.Duration
-	AtOnce    int
+	EachTimeout, AllTimeout time.Duration
+	AtOnce                  int
 }
 
 // Demand runs the checks of all templates and returns the results by template name.
 func (c Checks) Demand(ctx context.Context, templates []template.Template) map[string]tick.Demand {
-	each, all := cmp.Or(c.Each, CheckTimeout), cmp.Or(c.All, TotalTimeout)
+	each, all := cmp.Or(c.EachTimeout, CheckTimeout), cmp.Or(c.AllTimeout, TotalTimeout)
 	ctx, cancel := context.WithTimeout(ctx, all)
 	defer cancel()
 	var checked []*template.Template
@@ -59,10 +59,10 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 	}
 	demand := map[string]tick.Demand{}
 	var mu sync.Mutex
-	cli.ParallelAtMost(cmp.Or(c.AtOnce, AtOnce), checked, func(t *template.Template) {
+	cli.ParallelAtMost(cmp.Or(c.AtOnce, MaxAtOnce), checked, func(t *template.Template) {
 		d := tick.Demand{Err: fmt.Errorf("its check did not run: all checks together took over %v", all)}
 		if ctx.Err() == nil {
-			d.Wanted, d.Err = c.number(ctx, *t, each)
+			d.Wanted, d.Err = c.runCheck(ctx, *t, each)
 			if d.Err != nil { // it may quote the check's output
 				d.Err = errors.New("its check gave no number: " + c.Clean(d.Err.Error()))
 			}
@@ -74,8 +74,8 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 	return demand
 }
 
-// number runs one check.
-func (c Checks) number(ctx context.Context, t template.Template, within time.Duration) (int, error) {
+// runCheck runs one check.
+func (c Checks) runCheck(ctx context.Context, t template.Template, within time.Duration) (int, error) {
 	environ := Environment(c.Environ, c.Dir, t)
 	sh, err := process.LookPath("sh", c.Dir, environ)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c Checks) number(ctx context.Context, t template.Template, within time.Dur
 	}
 	r, err := bounded.Program{Path: sh, Args: []string{"-c", t.Check}, Dir: c.Dir, Env: environ, Within: within, Most: maxOutput}.Run(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return 0, fmt.Errorf("it took too long (all checks together over %v)", cmp.Or(c.All, TotalTimeout))
+		return 0, fmt.Errorf("it took too long (all checks together over %v)", cmp.Or(c.AllTimeout, TotalTimeout))
 	} else if err != nil {
 		return 0, err
 	}
@@ -95,8 +95,8 @@ func (c Checks) number(ctx context.Context, t template.Template, within time.Dur
 	return n, nil
 }
 
-// passed are the prefixes of variables that bd needs to find its database.
-var passed = []string{"BEADS_DOLT_", "GT_DOLT_"}
+// passedPrefixes are the prefixes of variables that bd needs to find its database.
+var passedPrefixes = []string{"BEADS_DOLT_", "GT_DOLT_"}
 
 // Environment returns the environment of a template's commands other than its agent: who
 // and where the person is, a PATH without projects, and the template's own variables. It
@@ -104,7 +104,7 @@ var passed = []string{"BEADS_DOLT_", "GT_DOLT_"}
 func Environment(environ []string, dir string, t template.Template) []string {
 	env := process.PersonEnviron(environ)
 	for _, kv := range environ {
-		if slices.ContainsFunc(passed, func(front string) bool { return strings.HasPrefix(kv, front) }) {
+		if slices.ContainsFunc(passedPrefixes, func(front string) bool { return strings.HasPrefix(kv, front) }) {
 			env = append(env, kv)
 		}
 	}

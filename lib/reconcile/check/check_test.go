@@ -31,7 +31,7 @@ func checks(t *testing.T) Checks {
 // S4-84, S4-85, S4-86: what a check says is a number, or nothing is known.
 func TestDemand(t *testing.T) {
 	c := checks(t)
-	c.Each = testenv.Patience
+	c.EachTimeout = testenv.Patience
 	for _, row := range []struct {
 		check string
 		want  int // -1: nothing is known
@@ -75,7 +75,7 @@ func TestDemand(t *testing.T) {
 // A check that hangs is ended with all that it started, and takes nothing from others.
 func TestDeadline(t *testing.T) {
 	c := checks(t)
-	c.Each, c.AtOnce = 300*time.Millisecond, 2
+	c.EachTimeout, c.AtOnce = 300*time.Millisecond, 2
 	mark := filepath.Join(c.Dir, "late")
 	got := c.Demand(context.Background(), []template.Template{
 		pool("hangs", "sleep 5 && touch "+mark+" & wait"), pool("answers", "echo 2"),
@@ -91,7 +91,7 @@ func TestDeadline(t *testing.T) {
 // S4-87: all together have a deadline, and those behind it are not asked.
 func TestDeadlineOfAll(t *testing.T) {
 	c := checks(t)
-	c.All, c.AtOnce = 300*time.Millisecond, 1
+	c.AllTimeout, c.AtOnce = 300*time.Millisecond, 1
 	var all []template.Template
 	for i := range 4 {
 		all = append(all, pool(fmt.Sprint("p", i), "sleep 600; echo 1"))
@@ -111,7 +111,7 @@ func TestDeadlineOfAll(t *testing.T) {
 // Twenty that mostly wait are all asked, sixteen at the same time. [S4-87]
 func TestManyThatWait(t *testing.T) {
 	c := checks(t)
-	c.Each, c.All = testenv.Patience, 2*testenv.Patience
+	c.EachTimeout, c.AllTimeout = testenv.Patience, 2*testenv.Patience
 	meet := fmt.Sprintf("touch $GT_TEMPLATE; while test $(ls | grep -c pool) -lt %d; do sleep 0.05; done; echo 1", 16)
 	var all []template.Template
 	for i := range 20 {
@@ -128,7 +128,7 @@ func TestManyThatWait(t *testing.T) {
 func TestParallel(t *testing.T) {
 	c := checks(t)
 	c.AtOnce = 2
-	c.Each = testenv.Patience
+	c.EachTimeout = testenv.Patience
 	meet := func(own, other string) string {
 		return fmt.Sprintf("touch %s; while ! test -e %s; do sleep 0.01; done; echo 1", own, other)
 	}
@@ -142,7 +142,7 @@ func TestParallel(t *testing.T) {
 // A check has what it needs and no key of the person's shell.
 func TestEnvironment(t *testing.T) {
 	c := checks(t)
-	c.Each = testenv.Patience
+	c.EachTimeout = testenv.Patience
 	p := pool("worker", `test -z "$API_TOKEN" && test "$GT_TEMPLATE" = worker && test "$BEADS_DOLT_PORT" = 1 && test "$TARGET" = x && test -n "$HOME" && test "$PWD" = "$GT_ROOT" && echo 1`)
 	p.Env = map[string]string{"TARGET": "x"}
 	if d := c.Demand(context.Background(), []template.Template{p})["worker"]; d.Err != nil || d.Wanted != 1 {

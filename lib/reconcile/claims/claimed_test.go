@@ -90,7 +90,7 @@ func TestAsked(t *testing.T) {
 	if ask(true) != first {
 		t.Error("not asked about one that ends")
 	}
-	*now = now.Add(fresh)
+	*now = now.Add(cacheTime)
 	if ask(false) != first {
 		t.Error("not asked after a minute")
 	}

@@ -24,15 +24,15 @@ type Work struct {
 	Release func(template string) (bool, error)
 	Now     func() time.Time
 
-	mu     sync.Mutex
-	asked  time.Time
-	folder []string
-	issues []beads.Work
+	mu      sync.Mutex
+	askedAt time.Time
+	folder  []string
+	issues  []beads.Work
 }
 
-// fresh is how long bd's answer is reused if no session's end depends on it. Asking bd
+// cacheTime is how long bd's answer is reused if no session's end depends on it. Asking bd
 // costs processes that open a database, and ticks are seconds apart.
-const fresh = time.Minute
+const cacheTime = time.Minute
 
 // Claims implements perform.Work. An issue counts if its assignee is a session's name or id.
 func (w *Work) Claims(ctx context.Context, all []perform.Claimant) (map[string]int, error) {
@@ -40,34 +40,34 @@ func (w *Work) Claims(ctx context.Context, all []perform.Claimant) (map[string]i
 	if err != nil || w.Databases == nil || len(all) == 0 {
 		return claims, err
 	}
-	issues, err := w.query(all)
+	issues, err := w.queryIssues(all)
 	if err != nil {
 		return nil, err
 	}
-	by := map[string]string{}
+	byAssignee := map[string]string{}
 	for _, c := range all {
-		for _, name := range names(c) {
-			by[name] = c.Name
+		for _, name := range assigneeNames(c) {
+			byAssignee[name] = c.Name
 		}
 	}
 	for _, i := range issues {
-		if name, ok := by[i.Assignee]; ok {
+		if name, ok := byAssignee[i.Assignee]; ok {
 			claims[name]++
 		}
 	}
 	return claims, nil
 }
 
-func names(c perform.Claimant) []string {
+func assigneeNames(c perform.Claimant) []string {
 	if c.ID == "" {
 		return []string{c.Name}
 	}
 	return []string{c.Name, string(c.ID)}
 }
 
-// query returns the assigned issues, each once: the worktrees of a repository share a
+// queryIssues returns the assigned issues, each once: the worktrees of a repository share a
 // database.
-func (w *Work) query(all []perform.Claimant) ([]beads.Work, error) {
+func (w *Work) queryIssues(all []perform.Claimant) ([]beads.Work, error) {
 	var folders []string
 	ends := false
 	for _, c := range all {
@@ -77,7 +77,7 @@ func (w *Work) query(all []perform.Claimant) ([]beads.Work, error) {
 	folders = slices.Compact(folders)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if since := w.Now().Sub(w.asked); !ends && since >= 0 && since < fresh && slices.Equal(folders, w.folder) {
+	if since := w.Now().Sub(w.askedAt); !ends && since >= 0 && since < cacheTime && slices.Equal(folders, w.folder) {
 		return w.issues, nil
 	}
 	databases, err := w.Databases(folders)
@@ -94,7 +94,7 @@ func (w *Work) query(all []perform.Claimant) ([]beads.Work, error) {
 	}
 	sort.Slice(issues, func(i, j int) bool { return issues[i].ID < issues[j].ID })
 	issues = slices.CompactFunc(issues, func(a, b beads.Work) bool { return a.ID == b.ID })
-	w.asked, w.folder, w.issues = now, folders, issues
+	w.askedAt, w.folder, w.issues = now, folders, issues
 	return issues, nil
 }
 
@@ -133,9 +133,9 @@ func (w *Work) Free(ctx context.Context, c perform.Claimant, reason string) erro
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = time.Time{} // the cached answer is outdated
+	w.askedAt = time.Time{} // the cached answer is outdated
 	for _, d := range databases {
-		if err := d.Free(names(c), reason, release); err != nil {
+		if err := d.Free(assigneeNames(c), reason, release); err != nil {
 			return err
 		}
 	}

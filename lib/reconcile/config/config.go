@@ -19,7 +19,7 @@ import (
 	"gt/lib/state/instance"
 )
 
-const name = "town.toml"
+const townFile = "town.toml"
 
 const maxFile = 1 << 20
 
@@ -35,24 +35,24 @@ type Config struct {
 
 // Source is where a place's templates are read from.
 type Source struct {
-	File string
-	Work string
-	read func(name string) ([]byte, error)
-	sets []string // variables that gt sets itself
+	File         string
+	Work         string
+	readFile     func(name string) ([]byte, error)
+	reservedVars []string // variables that gt sets itself
 }
 
 // NewSource returns the source of a profile, or, if profile is "", of the town.
 func NewSource(s place.Scope, t town.Town, profile string) Source {
 	if profile == "" && !t.Personal {
-		source := Source{File: filepath.Join(t.Root, name), Work: t.Root, read: func(name string) (data []byte, err error) {
+		source := Source{File: filepath.Join(t.Root, townFile), Work: t.Root, readFile: func(name string) (data []byte, err error) {
 			// A process that runs for days must see that the trust was taken away.
-			if t.Trust, err = t.State.Trusted(t.Root); err != nil && !errors.Is(err, place.ErrUntrusted) {
+			if t.Trust, err = t.State.TrustOf(t.Root); err != nil && !errors.Is(err, place.ErrUntrusted) {
 				return nil, err
 			}
 			return t.Read(name)
 		}}
 		for _, actor := range beads.Actor("") {
-			source.sets = append(source.sets, actor[0])
+			source.reservedVars = append(source.reservedVars, actor[0])
 		}
 		return source
 	}
@@ -60,7 +60,7 @@ func NewSource(s place.Scope, t town.Town, profile string) Source {
 	if dir != "" && profile != "" {
 		dir = filepath.Join(dir, "profiles", profile)
 	}
-	return Source{File: filepath.Join(dir, name), Work: s.Home, read: func(name string) ([]byte, error) {
+	return Source{File: filepath.Join(dir, townFile), Work: s.Home, readFile: func(name string) ([]byte, error) {
 		if dir == "" {
 			return nil, fs.ErrNotExist
 		}
@@ -68,9 +68,9 @@ func NewSource(s place.Scope, t town.Town, profile string) Source {
 	}}
 }
 
-// Stores returns the stores of the places that have a template: the person's own, and those
+// StoresWith returns the stores of the places that have a template: the person's own, and those
 // of trusted towns. It leaves out places whose templates cannot be read.
-func Stores(scope place.Scope, template string) (found []instance.Store, err error) {
+func StoresWith(scope place.Scope, template string) (found []instance.Store, err error) {
 	err = forEachConfig(scope, func(c *Config, s instance.Store) {
 		if c.Find(template) != nil {
 			found = append(found, s)
@@ -79,8 +79,8 @@ func Stores(scope place.Scope, template string) (found []instance.Store, err err
 	return found, err
 }
 
-// Names returns the names of all templates in the places of Stores, sorted.
-func Names(scope place.Scope) (names []string, err error) {
+// TemplateNames returns the names of all templates in the places of Stores, sorted.
+func TemplateNames(scope place.Scope) (names []string, err error) {
 	err = forEachConfig(scope, func(c *Config, _ instance.Store) {
 		for _, t := range c.Templates {
 			names = append(names, t.Name)
@@ -97,9 +97,9 @@ func forEachConfig(scope place.Scope, do func(*Config, instance.Store)) error {
 	if c, err := NewSource(scope, town.PersonalIn(state), "").Read(); err == nil {
 		do(c, instance.Personal(state, ""))
 	}
-	towns, err := state.Towns()
+	towns, err := state.TrustedTowns()
 	for _, t := range towns {
-		trust, err := state.Trusted(t.Path)
+		trust, err := state.TrustOf(t.Path)
 		if err != nil {
 			continue
 		}
@@ -110,33 +110,33 @@ func forEachConfig(scope place.Scope, do func(*Config, instance.Store)) error {
 	return err
 }
 
-// Broken reports the problems of a file.
-type Broken struct{ Problems []template.Problem }
+// BrokenError reports the problems of a file.
+type BrokenError struct{ Problems []template.Problem }
 
-func (b *Broken) Error() string {
+func (b *BrokenError) Error() string {
 	if n := len(b.Problems) - 1; n > 0 {
 		return fmt.Sprintf("%v (and %d more)", b.Problems[0], n)
 	}
 	return b.Problems[0].Error()
 }
 
-func (b *Broken) Unwrap() error { return b.Problems[0].Err }
+func (b *BrokenError) Unwrap() error { return b.Problems[0].Err }
 
 // Read reads the templates. A missing file has none. After an error nothing may be used.
 func (s Source) Read() (*Config, error) {
 	c := &Config{File: s.File, Work: s.Work, texts: map[string]string{}}
-	text, err := s.read(name)
+	text, err := s.readFile(townFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	} else if err != nil {
 		return nil, err
 	}
 	var problems []template.Problem
-	if c.Templates, problems = template.Parse(s.File, text, s.sets...); len(problems) > 0 {
-		return nil, &Broken{problems}
+	if c.Templates, problems = template.Parse(s.File, text, s.reservedVars...); len(problems) > 0 {
+		return nil, &BrokenError{problems}
 	}
 	if c.Runtime, problems = template.Runtime(s.File, text); len(problems) > 0 {
-		return nil, &Broken{problems}
+		return nil, &BrokenError{problems}
 	}
 	for i := range c.Templates {
 		t := &c.Templates[i]
@@ -151,7 +151,7 @@ func (s Source) Read() (*Config, error) {
 			if named.file == "" {
 				continue
 			}
-			data, err := s.read(path.Clean(named.file))
+			data, err := s.readFile(path.Clean(named.file))
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				problems = append(problems, template.Problem{File: s.File, Line: named.line, Key: "agent." + named.key,
@@ -164,7 +164,7 @@ func (s Source) Read() (*Config, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, &Broken{problems}
+		return nil, &BrokenError{problems}
 	}
 	return c, nil
 }
@@ -188,7 +188,7 @@ func (c *Config) Effective(t template.Template, overlay map[string]string) templ
 // NamedFiles returns the files that the templates of a town.toml name. The person trusts them
 // together with it.
 func NamedFiles(text []byte) (names []string) {
-	all, _ := template.Parse(name, text) // problems are reported where the templates are used
+	all, _ := template.Parse(townFile, text) // problems are reported where the templates are used
 	for _, t := range all {
 		for _, file := range []string{t.PromptTemplate, t.SetupScript} {
 			if file != "" {

@@ -30,7 +30,7 @@ var ErrHeld = errors.New("it may not be started now")
 // New makes a session of a template and starts it. If its agent does not start, New returns
 // the session and an error; later ticks try again and close it after the creation timeout.
 func (w *World) New(ctx context.Context, name string, overlay map[string]string) (*instance.Instance, error) {
-	p, err := w.unchecked(ctx)
+	p, err := w.planUnchecked(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +46,11 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 			return nil, fmt.Errorf("%w: %w", ErrOverlay, err)
 		}
 	}
-	if why, ok := tick.Startable(p.Facts, name); !ok {
+	if why, ok := tick.CanStart(p.Facts, name); !ok {
 		return nil, fmt.Errorf("%w: %s", ErrHeld, why)
 	}
 	now := w.roundedNow()
-	first := w.create(p.config, []tick.Action{{Change: lifecycle.Create, Why: "somebody asked for it", Session: lifecycle.Session{
+	first := w.createRecords(p.config, []tick.Action{{Change: lifecycle.Create, Why: "somebody asked for it", Session: lifecycle.Session{
 		Template: name, State: lifecycle.Creating, Reason: lifecycle.UserRequest, CreatedAt: now, CreatingAt: now,
 	}}}, overlay)[0]
 	if first.err != nil {
@@ -72,8 +72,8 @@ func (w *World) New(ctx context.Context, name string, overlay map[string]string)
 	return again, err
 }
 
-// unchecked plans a tick without running the pools' checks, so that nothing is scaled.
-func (w *World) unchecked(ctx context.Context) (*Plan, error) {
+// planUnchecked plans a tick without running the pools' checks, so that nothing is scaled.
+func (w *World) planUnchecked(ctx context.Context) (*Plan, error) {
 	quiet := *w
 	quiet.Check = noCheck
 	return quiet.Plan(ctx)
@@ -126,7 +126,7 @@ func (w *World) Suspend(ctx context.Context, id instance.ID) error {
 // can tell these sessions from those that were suspended on purpose.
 func (w *World) Shutdown(ctx context.Context, id instance.ID) error {
 	down := *w
-	down.stayWanted = true
+	down.keepsDesired = true
 	return down.Suspend(ctx, id)
 }
 
@@ -141,11 +141,11 @@ func (w *World) Resume(ctx context.Context, id instance.ID) error {
 		if err := checkState(s, lifecycle.Suspended, lifecycle.Quarantined); err != nil {
 			return tick.Action{}, err
 		}
-		p, err := w.unchecked(ctx)
+		p, err := w.planUnchecked(ctx)
 		if err != nil {
 			return tick.Action{}, err
 		}
-		if why, ok := tick.Startable(p.Facts, s.Template); !ok {
+		if why, ok := tick.CanStart(p.Facts, s.Template); !ok {
 			return tick.Action{}, fmt.Errorf("%w: %s", ErrHeld, why)
 		}
 		if s.State == lifecycle.Quarantined {
@@ -179,17 +179,17 @@ func (w *World) Accept(ctx context.Context, id instance.ID) error {
 	if err != nil {
 		return err
 	}
-	return w.note(ctx, id, func(s *lifecycle.Session) { s.Hash = wanted.Hash() })
+	return w.changeRecord(ctx, id, func(s *lifecycle.Session) { s.Hash = wanted.Hash() })
 }
 
 // Pin keeps a session from being replaced when its template changes; with off it no longer
 // does.
 func (w *World) Pin(ctx context.Context, id instance.ID, off bool) error {
-	return w.note(ctx, id, func(s *lifecycle.Session) { s.Pinned = !off })
+	return w.changeRecord(ctx, id, func(s *lifecycle.Session) { s.Pinned = !off })
 }
 
-// note changes what is recorded of a session and not its state.
-func (w *World) note(ctx context.Context, id instance.ID, change func(*lifecycle.Session)) error {
+// changeRecord changes what is recorded of a session and not its state.
+func (w *World) changeRecord(ctx context.Context, id instance.ID, change func(*lifecycle.Session)) error {
 	return w.performRequest(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		a := tick.Action{Change: lifecycle.Note, Before: s, Session: s, Why: "somebody asked for it"}
 		change(&a.Session)
@@ -216,7 +216,7 @@ func (w *World) Effective(in *instance.Instance) (template.Effective, error) {
 	if t == nil {
 		return template.Effective{}, fmt.Errorf("%w: '%.80s'", ErrNoTemplate, in.Managed.Template)
 	}
-	allowed, _ := t.Allowed(in.Managed.Overlay)
+	allowed, _ := t.AllowedOverlay(in.Managed.Overlay)
 	return c.Effective(*t, allowed), nil
 }
 
@@ -231,6 +231,6 @@ func (w *World) Inspect(in *instance.Instance) (plain, effective map[string]stri
 	if t == nil {
 		return nil, nil, nil
 	}
-	allowed, _ := t.Allowed(in.Managed.Overlay)
+	allowed, _ := t.AllowedOverlay(in.Managed.Overlay)
 	return c.Effective(*t, nil).Fields(), c.Effective(*t, allowed).Fields(), nil
 }

@@ -29,24 +29,24 @@ type Outcome struct {
 	Err error
 }
 
-// Skipped reports whether the change was not begun because something else was changing the session.
-func (o Outcome) Skipped() bool { return errors.Is(o.Err, errSkipped) }
+// IsSkipped reports whether the change was not begun because something else was changing the session.
+func (o Outcome) IsSkipped() bool { return errors.Is(o.Err, errSkipped) }
 
 // oneAtATime returns told for callers that run at the same time.
-func oneAtATime(told func(Outcome)) func(Outcome) {
+func oneAtATime(report func(Outcome)) func(Outcome) {
 	var telling sync.Mutex
 	return func(o Outcome) {
 		telling.Lock()
 		defer telling.Unlock()
-		told(o)
+		report(o)
 	}
 }
 
 // Tick makes one tick and calls told after each change, one at a time. If it returns an error,
 // it changed nothing. It does not wait for worktrees: told is called of the sessions that start
 // in them until Wait returns.
-func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
-	tell := oneAtATime(told)
+func (w *World) Tick(ctx context.Context, report func(Outcome)) (*Plan, error) {
+	reportOne := oneAtATime(report)
 	if err := w.Store.CompleteMoves(); err != nil {
 		return nil, err
 	}
@@ -56,41 +56,41 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	}
 	// Remember before acting: the second tick of a shrink and the count of drifts must not
 	// depend on this one's survival.
-	if err := w.remember(p.before, p.after); err != nil {
+	if err := w.saveMemory(p.before, p.after); err != nil {
 		return nil, err
 	}
-	for _, n := range p.News() {
+	for _, n := range p.NewNotes() {
 		w.Log(n.Event, map[string]string{"template": n.Template, "session": p.Names[n.Session], "text": n.Text})
 	}
 	for _, s := range p.Strays {
-		w.Warn(w.unroute(s))
+		w.Warn(w.removeMarker(s))
 	}
 	for _, o := range p.Orphans {
 		if err := w.freeOrphaned(ctx, o); err != nil {
 			w.Warn(err)
-			p.closed = slices.DeleteFunc(p.closed, func(id instance.ID) bool { return id == o.ID })
+			p.tornDown = slices.DeleteFunc(p.tornDown, func(id instance.ID) bool { return id == o.ID })
 		}
 	}
-	for _, id := range p.closed {
+	for _, id := range p.tornDown {
 		w.Warn(w.Store.TornDown(id))
 	}
 	failed := map[string]bool{} // by template
 	var dead []Outcome
-	w.actions(ctx, p, tell, func(o Outcome) {
-		if o.Change == lifecycle.Close && o.Err == nil && neverRan(o.Session) {
+	w.performActions(ctx, p, reportOne, func(o Outcome) {
+		if o.Change == lifecycle.Close && o.Err == nil && hasNeverRun(o.Session) {
 			failed[o.Session.Template] = true
 		}
-		if o.Err == nil && died(o.Action) {
+		if o.Err == nil && notifiesDeath(o.Action) {
 			dead = append(dead, o)
 		}
-		tell(o)
+		reportOne(o)
 	})
 	for name := range failed {
 		w.Warn(w.Store.Forget(func(in *instance.Instance) bool {
-			return in.Managed.Template == name && neverRan(in.Managed.Session) && !in.HasWorktree()
-		}, keptFailed))
+			return in.Managed.Template == name && hasNeverRun(in.Managed.Session) && !in.HasWorktree()
+		}, maxKeptFailed))
 	}
-	for _, id := range p.wakes {
+	for _, id := range p.toWake {
 		if in, err := w.Store.Get(id); err == nil && ctx.Err() == nil {
 			w.Warn(w.Wake(in))
 		}
@@ -113,9 +113,9 @@ func (w *World) Tick(ctx context.Context, told func(Outcome)) (*Plan, error) {
 	return p, nil
 }
 
-// died reports whether the person hears of an action because the session's agent died: after the
+// notifiesDeath reports whether the person hears of an action because the session's agent died: after the
 // first of several deaths, and when no further start is tried.
-func died(a tick.Action) bool {
+func notifiesDeath(a tick.Action) bool {
 	switch a.Change {
 	case lifecycle.RestartHere:
 		return a.Session.CrashCount == 1
@@ -125,15 +125,15 @@ func died(a tick.Action) bool {
 	return a.Change == lifecycle.Quarantine
 }
 
-// keptFailed is how many closed sessions of a template are kept that never ran.
-const keptFailed = 10
+// maxKeptFailed is how many closed sessions of a template are kept that never ran.
+const maxKeptFailed = 10
 
-func neverRan(s lifecycle.Session) bool { return s.ActiveAt.IsZero() }
+func hasNeverRun(s lifecycle.Session) bool { return s.ActiveAt.IsZero() }
 
-// actions makes the changes in order. Those that start an agent come last, several at a
+// performActions makes the changes in order. Those that start an agent come last, several at a
 // time, because a start mostly waits; in the background if it first makes a worktree.
-func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome)) {
-	tell := oneAtATime(told)
+func (w *World) performActions(ctx context.Context, p *Plan, later, report func(Outcome)) {
+	tell := oneAtATime(report)
 	change := func(a tick.Action, tell func(Outcome)) {
 		if ctx.Err() == nil {
 			name, err := w.ChangeSession(ctx, p.config, a)
@@ -147,7 +147,7 @@ func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome))
 			creates = append(creates, a)
 		case !slices.Contains(a.Change.Order().Ops, lifecycle.Start):
 			change(a, tell)
-		case p.lacking[a.Before.ID]:
+		case p.lacksWorktree[a.Before.ID]:
 			w.inBackground(a.Before.Template, instance.ID(a.Before.ID), func() { change(a, later) })
 		default:
 			starts = append(starts, a)
@@ -158,7 +158,7 @@ func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome))
 	if ctx.Err() != nil || len(creates) == 0 {
 		return
 	}
-	begin := func(m created, tell func(Outcome)) {
+	begin := func(m createdSession, tell func(Outcome)) {
 		switch {
 		case m.err != nil:
 			tell(Outcome{m.Action, "", m.err})
@@ -169,14 +169,14 @@ func (w *World) actions(ctx context.Context, p *Plan, later, told func(Outcome))
 			tell(Outcome{m.Action, name, err})
 		}
 	}
-	made := slices.DeleteFunc(w.create(p.config, creates, nil), func(m created) bool {
+	made := slices.DeleteFunc(w.createRecords(p.config, creates, nil), func(m createdSession) bool {
 		lacks := m.err == nil && m.in.LacksWorktree()
 		if lacks {
 			w.inBackground(m.Session.Template, m.in.ID, func() { begin(m, later) })
 		}
 		return lacks
 	})
-	cli.ParallelAtMost(w.AtOnce, made, func(m created) { begin(m, tell) })
+	cli.ParallelAtMost(w.AtOnce, made, func(m createdSession) { begin(m, tell) })
 }
 
 // freeOrphaned frees the claims of a session that rests or is gone. It holds the session's lock, so
@@ -218,8 +218,8 @@ func (w *World) freeOfUnknown(ctx context.Context, c Claimant) error {
 	return w.Work.Free(ctx, c, tick.WorkReason(lifecycle.Closed))
 }
 
-// unroute removes a marker, so that no work is routed to its session.
-func (w *World) unroute(s Stray) error {
+// removeMarker removes a marker, so that no work is routed to its session.
+func (w *World) removeMarker(s Stray) error {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
 		return err
@@ -251,10 +251,10 @@ func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, o
 	}
 	defer ch.session.Release()
 	name = ch.session.Name
-	if err := ch.check(ctx, a.Change.Order()); err != nil {
+	if err := ch.prepare(ctx, a.Change.Order()); err != nil {
 		return name, err
 	}
-	if err := ch.make(ctx, ops); err != nil {
+	if err := ch.performOps(ctx, ops); err != nil {
 		return name, err
 	}
 	// create has logged the new session.
@@ -285,12 +285,12 @@ type transition struct {
 	config *config.Config
 	tick.Action
 	session   *instance.Locked
-	was       instance.Instance // before its secrets were removed
+	original  instance.Instance // before its secrets were removed
 	effective template.Effective
 }
 
-// check compares the session with the one that the change was decided on, and prepares the change.
-func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
+// prepare compares the session with the one that the change was decided on, and prepares the change.
+func (ch *transition) prepare(ctx context.Context, order lifecycle.Order) error {
 	m := ch.session.Managed
 	if m == nil || m.Session != ch.Before { // mutant never: TestStale
 		return skipf("it has changed meanwhile")
@@ -298,8 +298,8 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	if len(order.From) > 0 && !slices.Contains(order.From, m.State) {
 		return skipf("it is %s", m.State)
 	}
-	ch.was = *ch.session.Instance
-	ch.was.SessionID = ch.Store.Session(ch.session.Instance)
+	ch.original = *ch.session.Instance
+	ch.original.SessionID = ch.Store.Session(ch.session.Instance)
 	starts := slices.Contains(order.Ops, lifecycle.Start)
 	reason := ch.Session.Reason
 	done := ch.Change == lifecycle.Archive && reason == lifecycle.DrainComplete
@@ -336,7 +336,7 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	if t == nil {
 		return skipf("its template is gone")
 	}
-	allowed, stripped := t.Allowed(m.Overlay)
+	allowed, stripped := t.AllowedOverlay(m.Overlay)
 	ch.effective = ch.config.Effective(*t, allowed)
 	if accepts {
 		before := m.Fields["provider"]
@@ -352,7 +352,7 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	}
 	hash := ch.effective.Hash()
 	if hash != m.Hash && m.Hash != "" {
-		ch.Log("session.drift", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": template.Differs(m.Fields, ch.effective.Digests())})
+		ch.Log("session.drift", map[string]any{"session": ch.session.Name, "template": m.Template, "fields": template.DifferingFields(m.Fields, ch.effective.Digests())})
 	}
 	digests := ch.effective.Digests()
 	if before := m.Fields["provider"]; before != "" && before != digests["provider"] && !ch.Agents.SameClient(ch.session.Instance, ch.effective) {
@@ -361,15 +361,15 @@ func (ch *transition) check(ctx context.Context, order lifecycle.Order) error {
 	}
 	if ch.Session.Hash = hash; hash != m.Hash && ch.Change == lifecycle.Begin || len(stripped) > 0 {
 		m.Hash, m.Fields = hash, digests
-		return ch.locked(func() error { return ch.session.Put(ch.roundedNow()) })
+		return ch.withLock(func() error { return ch.session.Put(ch.roundedNow()) })
 	}
 	m.Fields = digests
 	return nil
 }
 
-// locked calls do under the lifecycle lock, if the session still has the revision, token
+// withLock calls do under the lifecycle lock, if the session still has the revision, token
 // and generation of the decision.
-func (ch *transition) locked(do func() error) error {
+func (ch *transition) withLock(do func() error) error {
 	lock, err := ch.Store.LockLifecycle()
 	if err != nil {
 		return err
@@ -385,30 +385,30 @@ func (ch *transition) locked(do func() error) error {
 	return do()
 }
 
-// make takes the steps of a change. Where work could not be freed, the runtime is ended all the same.
-func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
-	var left error // the next tick retries it
+// performOps takes the steps of a change. Where work could not be freed, the runtime is ended all the same.
+func (ch *transition) performOps(ctx context.Context, ops []lifecycle.Op) error {
+	var freeErr error // the next tick retries it
 	for _, op := range ops {
 		var err error
 		switch op {
 		case lifecycle.Unroute:
-			err = ch.locked(func() error { return ch.unrouteAll(ch.session.Name) })
+			err = ch.withLock(func() error { return ch.removeMarkers(ch.session.Name) })
 		case lifecycle.Block:
 			if ch.Block != "" && ch.Work != nil {
-				err = ch.Work.Leave(ctx, claimant(&ch.was), ch.Block)
+				err = ch.Work.Leave(ctx, claimant(&ch.original), ch.Block)
 			}
 		case lifecycle.Free:
 			// This includes what an interrupted change left.
-			err = ch.free(ctx, cmp.Or(ch.Block, tick.WorkReason(ch.Before.State)), false)
+			err = ch.freeClaims(ctx, cmp.Or(ch.Block, tick.WorkReason(ch.Before.State)), false)
 			if ch.Block != "" { // Kill retries it, and must not be prevented
-				left, err = err, nil
+				freeErr, err = err, nil
 			}
 		case lifecycle.Keep:
 			if ch.Work != nil {
 				err = ch.Work.Keep(ctx, ch.session.Name)
 			}
 		case lifecycle.Write:
-			err = ch.locked(func() error { return ch.write(ch.Session) })
+			err = ch.withLock(func() error { return ch.saveState(ch.Session) })
 		case lifecycle.Start:
 			if err = ch.Agents.Start(ctx, ch.session, ch.effective); err != nil && ctx.Err() != nil {
 				return err // a start that is interrupted is no failed one
@@ -420,11 +420,11 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 				return ch.recordFailure(fmt.Errorf("its agent was not seen to run: %s", cmp.Or(s.Why, s.Alive.String())))
 			}
 		case lifecycle.Route:
-			err = ch.route()
+			err = ch.setMarker()
 		case lifecycle.Kill:
-			if err = ch.Agents.Stop(ctx, &ch.was); err == nil {
-				left = nil
-				err = ch.free(ctx, ch.Block, true) // also what it claimed while it ended
+			if err = ch.Agents.Stop(ctx, &ch.original); err == nil {
+				freeErr = nil
+				err = ch.freeClaims(ctx, ch.Block, true) // also what it claimed while it ended
 			}
 			if err == nil && ch.Session.State == lifecycle.Closed {
 				ch.session.MarkTornDown()
@@ -434,15 +434,15 @@ func (ch *transition) make(ctx context.Context, ops []lifecycle.Op) error {
 			return err
 		}
 	}
-	return left
+	return freeErr
 }
 
-// free frees the session's claims, if there is a reason to.
-func (ch *transition) free(ctx context.Context, reason string, gone bool) error {
+// freeClaims frees the session's claims, if there is a reason to.
+func (ch *transition) freeClaims(ctx context.Context, reason string, gone bool) error {
 	if reason == "" || ch.Work == nil {
 		return nil
 	}
-	c := claimant(&ch.was)
+	c := claimant(&ch.original)
 	c.Gone = gone
 	return ch.Work.Free(ctx, c, reason)
 }
@@ -457,21 +457,21 @@ func (ch *transition) recordFailure(err error) error {
 	if after == ch.session.Managed.Session {
 		return err
 	}
-	werr := ch.locked(func() error { return ch.write(after) })
+	werr := ch.withLock(func() error { return ch.saveState(after) })
 	if errors.Is(werr, errSkipped) { // the failure must not look like a change that was not begun
 		return err
 	}
 	return errors.Join(err, werr)
 }
 
-// write saves the state after a change. The caller holds the lifecycle lock.
-func (ch *transition) write(after lifecycle.Session) error {
+// saveState saves the state after a change. The caller holds the lifecycle lock.
+func (ch *transition) saveState(after lifecycle.Session) error {
 	m := ch.session.Managed
 	after.ID = m.ID
 	scrub := m.ScrubbedAt.IsZero() && !after.ScrubbedAt.IsZero()
 	m.Session = after
 	ch.session.Desired = instance.Stopped
-	if row, _ := m.State.Row(); row.Runs || ch.stayWanted {
+	if row, _ := m.State.Row(); row.Runs || ch.keepsDesired {
 		ch.session.Desired = instance.Running
 	}
 	if scrub {
@@ -480,13 +480,13 @@ func (ch *transition) write(after lifecycle.Session) error {
 	return ch.session.Put(ch.roundedNow())
 }
 
-// route sets the marker by which an active pool session gets work. Other sessions need none.
-func (ch *transition) route() error {
+// setMarker sets the marker by which an active pool session gets work. Other sessions need none.
+func (ch *transition) setMarker() error {
 	t := ch.config.Find(ch.session.Managed.Template)
 	if t == nil || t.Pool == nil || ch.session.Managed.Pool == "" {
 		return nil
 	}
-	return ch.locked(func() error {
+	return ch.withLock(func() error {
 		if ch.session.Managed.State != lifecycle.Active {
 			return skipf("it is %s", ch.session.Managed.State)
 		}
@@ -494,8 +494,8 @@ func (ch *transition) route() error {
 	})
 }
 
-// unrouteAll removes a session's markers under all labels. The caller holds the lifecycle lock.
-func (w *World) unrouteAll(name string) error {
+// removeMarkers removes a session's markers under all labels. The caller holds the lifecycle lock.
+func (w *World) removeMarkers(name string) error {
 	all, err := w.Markers.ReadMarkers()
 	if err != nil {
 		return err
@@ -515,20 +515,20 @@ func newToken() string { return strings.ToLower(rand.Text()) }
 // ErrFull reports that a pool has its maximum of sessions.
 var ErrFull = errors.New("the pool is full")
 
-type created struct {
+type createdSession struct {
 	tick.Action
 	in  *instance.Instance
 	err error // why there is no record
 }
 
-// create writes the records of new sessions. It checks the pools' room under the same lock
+// createRecords writes the records of new sessions. It checks the pools' room under the same lock
 // and with one read.
-func (w *World) create(c *config.Config, actions []tick.Action, overlay map[string]string) []created {
-	all := make([]created, len(actions))
+func (w *World) createRecords(c *config.Config, actions []tick.Action, overlay map[string]string) []createdSession {
+	all := make([]createdSession, len(actions))
 	for i, a := range actions {
-		all[i] = created{Action: a}
+		all[i] = createdSession{Action: a}
 	}
-	failed := func(err error) []created {
+	failAll := func(err error) []createdSession {
 		for i := range all {
 			all[i].err = err
 		}
@@ -536,15 +536,15 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 	}
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
-		return failed(err)
+		return failAll(err)
 	}
 	defer lock.Unlock()
 	creation, err := w.Store.Begin()
 	if err != nil {
-		return failed(err)
+		return failAll(err)
 	}
 	defer creation.Release()
-	pools := map[string]*places{}
+	pools := map[string]*poolPlaces{}
 	for _, in := range creation.All {
 		if in.Managed != nil {
 			pools[in.Managed.Pool] = pools[in.Managed.Pool].addSession(in.Managed)
@@ -557,7 +557,7 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 			m.err = skipf("its template is gone")
 			continue
 		}
-		if m.in, m.err = w.record(c, t, creation, pools[t.Name], m.Session, overlay); m.err != nil {
+		if m.in, m.err = w.createRecord(c, t, creation, pools[t.Name], m.Session, overlay); m.err != nil {
 			continue
 		}
 		pools[t.Name] = pools[t.Name].addSession(m.in.Managed)
@@ -566,15 +566,15 @@ func (w *World) create(c *config.Config, actions []tick.Action, overlay map[stri
 	return all
 }
 
-type places struct {
+type poolPlaces struct {
 	occupied int
 	slots    map[int]bool
 }
 
 // addSession counts a session, whose slot is taken in any state. p may be nil.
-func (p *places) addSession(m *instance.Managed) *places {
+func (p *poolPlaces) addSession(m *instance.Managed) *poolPlaces {
 	if p == nil {
-		p = &places{slots: map[int]bool{}}
+		p = &poolPlaces{slots: map[int]bool{}}
 	}
 	if m.State.Occupies() {
 		p.occupied++
@@ -583,11 +583,11 @@ func (p *places) addSession(m *instance.Managed) *places {
 	return p
 }
 
-// record writes the record of a session in the lowest free slot of its pool.
-func (w *World) record(c *config.Config, t *template.Template, creation *instance.Tx, pool *places, s lifecycle.Session, overlay map[string]string) (in *instance.Instance, err error) {
+// createRecord writes the record of a session in the lowest free slot of its pool.
+func (w *World) createRecord(c *config.Config, t *template.Template, creation *instance.Tx, pool *poolPlaces, s lifecycle.Session, overlay map[string]string) (in *instance.Instance, err error) {
 	if t.Pool != nil {
 		if pool == nil {
-			pool = &places{}
+			pool = &poolPlaces{}
 		}
 		if pool.occupied >= t.Pool.Max { // mutant never: TestTogether
 			return nil, fmt.Errorf("%w: %s has %d of %d sessions", ErrFull, t.Name, pool.occupied, t.Pool.Max)

@@ -451,7 +451,7 @@ func (s *scene) put(state lifecycle.State, pooled bool) *instance.Instance {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	m := s.create(c, []tick.Action{{Session: lifecycle.Session{Template: "w", State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, CreatedAt: s.clock, CreatingAt: s.clock}}}, nil)[0]
+	m := s.createRecords(c, []tick.Action{{Session: lifecycle.Session{Template: "w", State: lifecycle.Creating, Reason: lifecycle.PoolScaleUp, CreatedAt: s.clock, CreatingAt: s.clock}}}, nil)[0]
 	if m.err != nil {
 		s.t.Fatal(m.err)
 	}
@@ -539,7 +539,7 @@ func TestCreateReadsOnce(t *testing.T) {
 		var before, after goruntime.MemStats
 		goruntime.ReadMemStats(&before)
 		slots := map[int]bool{}
-		for _, m := range s.create(c, actions, nil) {
+		for _, m := range s.createRecords(c, actions, nil) {
 			if m.err != nil {
 				t.Fatal(m.err)
 			}
@@ -636,7 +636,7 @@ func TestACommandDuringATick(t *testing.T) {
 	}
 	s.Warn = func(error) {}
 	if _, err := s.Tick(context.Background(), func(o Outcome) {
-		if o.Name != crashed.Name && !o.Skipped() {
+		if o.Name != crashed.Name && !o.IsSkipped() {
 			t.Errorf("%s of %s: %v", o.Change, o.Name, o.Err)
 		}
 	}); err != nil {
@@ -661,18 +661,18 @@ func TestStale(t *testing.T) {
 	c, _ := s.World.Config()
 	drain := tick.Requested(lifecycle.Drain, in.Managed.Session, lifecycle.Manual, s.clock)
 	testenv.NoError(t, s.Suspend(context.Background(), in.ID))
-	if _, err := s.ChangeSession(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), c, drain); !(Outcome{Err: err}).IsSkipped() {
 		t.Error(err)
 	}
 	testenv.NoError(t, s.Resume(context.Background(), in.ID))
-	if _, err := s.ChangeSession(context.Background(), c, drain); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), c, drain); !(Outcome{Err: err}).IsSkipped() {
 		t.Error("the drain of the run before was made:", err)
 	}
 	// Somebody else is at it.
 	h, err := s.Store.Hold(in.ID, time.Second)
 	testenv.NoError(t, err)
 	defer h.Release()
-	if _, err := s.ChangeSession(context.Background(), c, tick.Requested(lifecycle.Drain, h.Managed.Session, lifecycle.Manual, s.clock)); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), c, tick.Requested(lifecycle.Drain, h.Managed.Session, lifecycle.Manual, s.clock)); !(Outcome{Err: err}).IsSkipped() {
 		t.Error(err)
 	}
 }
@@ -739,7 +739,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(p, err)
 	}
 	s.claims[in.Name] = 1
-	if _, err := s.ChangeSession(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).IsSkipped() {
 		t.Error(err)
 	}
 	s.clock = s.clock.Add(31 * time.Second)
@@ -778,7 +778,7 @@ func TestWorkThatCannotBeRead(t *testing.T) {
 		t.Fatal(p, err)
 	}
 	s.claims[in.Name] = 1
-	if _, err := s.ChangeSession(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).Skipped() {
+	if _, err := s.ChangeSession(context.Background(), p.config, p.Actions[0]); !(Outcome{Err: err}).IsSkipped() {
 		t.Error(err)
 	}
 	if len(s.asked) != 1 || !s.asked[0].Ends {
@@ -1043,7 +1043,7 @@ func TestNews(t *testing.T) {
 	news := func() (all []string) {
 		p, err := s.Tick(context.Background(), func(Outcome) {})
 		testenv.NoError(t, err)
-		for _, n := range p.News() {
+		for _, n := range p.NewNotes() {
 			all = append(all, n.Event+" "+n.Detail)
 		}
 		return all
@@ -1104,7 +1104,7 @@ func TestFailedCreations(t *testing.T) {
 	if len(left) != 2 || stay-len(closed) != 2 {
 		t.Errorf("of %d records with a worktree, %d stay", len(left), stay-len(closed))
 	}
-	if err != nil || len(closed) > keptFailed || len(closed) < keptFailed {
+	if err != nil || len(closed) > maxKeptFailed || len(closed) < maxKeptFailed {
 		t.Error(len(closed), err)
 	}
 	for _, in := range closed {

@@ -432,7 +432,7 @@ func (s *sim) step(draw func(n int) int) string {
 	case 19:
 		if in := some(lifecycle.Active, lifecycle.Draining, lifecycle.Suspended); in != nil {
 			s.fake.Change(s.ref(in), func(r *runtimetest.Run) { r.Hidden, r.Attached = draw(2) == 0, draw(2) == 0 })
-			s.statuses[in.Name] = []perform.Status{{}, {Idle: s.now}, {Asks: true}, {Left: true}, {Limited: true, LimitedAt: s.now}}[draw(5)]
+			s.statuses[in.Name] = []perform.Status{{}, {Idle: s.now}, {Asks: true}, {EndedByPerson: true}, {Limited: true, LimitedAt: s.now}}[draw(5)]
 			return "another sight of " + in.Name
 		}
 	case 20:

@@ -38,8 +38,8 @@ type Status struct {
 	Attached bool
 	Asks     bool // it waits for a person's answer
 	// Busy is what an end would cut off now: a turn, or what runs in the background.
-	Busy string
-	Left bool // a person ended it
+	Busy          string
+	EndedByPerson bool // a person ended it
 	// Why is its exit status and last words, if it ended, or why nothing is known of it.
 	Why     string
 	Err     error // why Alive is unknown
@@ -123,10 +123,10 @@ type World struct {
 	MaxChanges int
 	AtOnce     int // how many agents start at the same time; 0 means 1
 
-	newID      func() instance.ID
-	archived   *instance.Shelf // cache of earlier ticks
-	stayWanted bool            // Suspend leaves Desired at Running
-	background *background     // of all ticks
+	newID        func() instance.ID
+	archived     *instance.Shelf // cache of earlier ticks
+	keepsDesired bool            // Suspend leaves Desired at Running
+	background   *background     // of all ticks
 }
 
 // background has what ticks do with worktrees. No tick waits for it: git, and what the person's
@@ -267,7 +267,7 @@ func (w *World) Memory() (*Memory, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return new(Memory), nil
-	case err != nil && atomicfile.Unread(err):
+	case err != nil && atomicfile.IsSystemError(err):
 		return nil, err
 	case err != nil:
 		w.Warn(err)
@@ -276,8 +276,8 @@ func (w *World) Memory() (*Memory, error) {
 	return parseMemory(data)
 }
 
-// remember writes what the next tick has to know, if this tick has changed it.
-func (w *World) remember(before, after *Memory) error {
+// saveMemory writes what the next tick has to know, if this tick has changed it.
+func (w *World) saveMemory(before, after *Memory) error {
 	was, err := json.Marshal(before)
 	if err != nil {
 		return err
@@ -322,13 +322,13 @@ type Plan struct {
 	// Names holds the session names by id.
 	Names map[string]string
 
-	config  *config.Config
-	before  *Memory
-	after   *Memory
-	closed  []instance.ID   // closed, with nothing left to end
-	lacking map[string]bool // session ids whose start first makes a worktree
-	wakes   []instance.ID   // idle sessions that are told of work
-	Orphans []OrphanedWork
+	config        *config.Config
+	before        *Memory
+	after         *Memory
+	tornDown      []instance.ID   // closed, with nothing left to end
+	lacksWorktree map[string]bool // session ids whose start first makes a worktree
+	toWake        []instance.ID   // idle sessions that are told of work
+	Orphans       []OrphanedWork
 }
 
 // OrphanedWork is the claimed work of a session that cannot do it.
@@ -337,9 +337,9 @@ type OrphanedWork struct {
 	Claims int
 }
 
-// Frees returns how many claims of its session an action frees, and the reason to block
+// FreedClaims returns how many claims of its session an action frees, and the reason to block
 // them with, or "" if they are given back.
-func (p *Plan) Frees(a tick.Action) (n int, blocked string) {
+func (p *Plan) FreedClaims(a tick.Action) (n int, blocked string) {
 	if a.Block == "" {
 		return 0, ""
 	}
@@ -354,9 +354,9 @@ func (p *Plan) Frees(a tick.Action) (n int, blocked string) {
 	return n, a.Block
 }
 
-// read reads the sessions, also closed ones whose runtime may still run, and the markers under the
+// readSessions reads the sessions, also closed ones whose runtime may still run, and the markers under the
 // lifecycle lock.
-func (w *World) read() (all []*instance.Instance, markers map[string][]string, err error) {
+func (w *World) readSessions() (all []*instance.Instance, markers map[string][]string, err error) {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
 		return nil, nil, err
@@ -382,15 +382,15 @@ func (w *World) read() (all []*instance.Instance, markers map[string][]string, e
 	return all, markers, err
 }
 
-// hold is how long nothing starts on an account at a limit of unknown end. limit rounds to
+// holdTime is how long nothing starts on an account at a limit of unknown end. limit rounds to
 // it, so that not every tick writes the memory.
-const hold = 5 * time.Minute
+const holdTime = 5 * time.Minute
 
-func (s Status) limit() time.Time {
+func (s Status) limitEnd() time.Time {
 	if !s.LimitedUntil.IsZero() {
 		return s.LimitedUntil
 	}
-	return s.LimitedAt.Add(2 * hold).Truncate(hold)
+	return s.LimitedAt.Add(2 * holdTime).Truncate(holdTime)
 }
 
 // Plan returns what a tick would do, without doing it.
@@ -403,7 +403,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{config: c, before: memory, Names: map[string]string{}, lacking: map[string]bool{}}
+	p := &Plan{config: c, before: memory, Names: map[string]string{}, lacksWorktree: map[string]bool{}}
 	f := &p.Facts
 	f.Before, f.Force, f.MaxChanges = memory.Memory, w.Force, w.MaxChanges
 	for _, t := range c.Templates {
@@ -418,7 +418,7 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	for name, ids := range open {
 		f.Open[name] = len(ids)
 	}
-	all, names, err := w.read()
+	all, names, err := w.readSessions()
 	if err != nil {
 		return nil, err
 	}
@@ -443,39 +443,39 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 	markers := newMarkers(names)
 	plain := map[string]string{} // hashes without overlay, by template
 	for i, in := range all {
-		s, t := w.observed(in, statuses[i]), c.Find(in.Managed.Template)
+		s, t := w.observe(in, statuses[i]), c.Find(in.Managed.Template)
 		p.Names[s.ID] = in.Name
 		s.Claims = claims[in.Name]
 		if t != nil {
 			s.Wanted, s.Differs = wantedHash(c, *t, in, plain)
 			s.Renews = slices.Contains(s.Differs, "provider") && !w.Agents.SameClient(in, c.Effective(*t, nil))
-			p.hold(t.Account, statuses[i])
+			p.holdAccount(t.Account, statuses[i])
 		}
 		s.Routed = markers.keepMarkers(s, in.Name, t)
-		p.lacking[s.ID] = in.LacksWorktree()
+		p.lacksWorktree[s.ID] = in.LacksWorktree()
 		if s.Making, err = w.makesWorktree(in); err != nil {
 			return nil, err
 		}
 		f.Sessions = append(f.Sessions, s)
 		if s.State == lifecycle.Closed && s.Alive == tick.Dead && !s.Routed {
-			p.closed = append(p.closed, in.ID)
+			p.tornDown = append(p.tornDown, in.ID)
 		}
 	}
 	p.Strays = markers.strays()
-	p.Orphans = orphans(all, claimants, claims)
+	p.Orphans = findOrphans(all, claimants, claims)
 	p.Plan = tick.Decide(*f)
 	p.Actions = append(p.Actions, tick.Retain(*f, p.Plan)...)
-	p.after = p.remembered(memory)
-	p.wake(open)
+	p.after = p.nextMemory(memory)
+	p.chooseWakes(open)
 	return p, nil
 }
 
 // wakeAgain is how long after a first call an idle session is called again to unclaimed work.
 const wakeAgain = 10 * time.Minute
 
-// wake chooses an idle session for each piece of work that no session has: one of its pool
+// chooseWakes chooses an idle session for each piece of work that no session has: one of its pool
 // that may claim it, that the tick does not change, and that nobody looks at.
-func (p *Plan) wake(open map[string][]string) {
+func (p *Plan) chooseWakes(open map[string][]string) {
 	woken := map[string]time.Time{}
 	for _, s := range p.Facts.Sessions {
 		ids := open[s.Pool]
@@ -488,16 +488,16 @@ func (p *Plan) wake(open map[string][]string) {
 		at, told := p.before.Woken[key]
 		if !told || at.After(p.Facts.Now) || p.Facts.Now.Sub(at) >= wakeAgain {
 			at = p.Facts.Now
-			p.wakes = append(p.wakes, instance.ID(s.ID))
+			p.toWake = append(p.toWake, instance.ID(s.ID))
 		}
 		woken[key], open[s.Pool] = at, ids[1:]
 	}
 	p.after.Woken = woken
 }
 
-// hold notes until when nothing starts on an account at its limit. The latest time counts.
-func (p *Plan) hold(account string, s Status) {
-	until := s.limit()
+// holdAccount notes until when nothing starts on an account at its limit. The latest time counts.
+func (p *Plan) holdAccount(account string, s Status) {
+	until := s.limitEnd()
 	if !s.Limited || !until.After(p.Facts.Now) || !until.After(p.Facts.Held[account]) {
 		return
 	}
@@ -550,8 +550,8 @@ func (m markers) strays() (strays []Stray) {
 	return strays
 }
 
-// orphans returns the claims under names whose session rests or has no record.
-func orphans(all []*instance.Instance, claimants map[string]Claimant, claims map[string]int) (orphans []OrphanedWork) {
+// findOrphans returns the claims under names whose session rests or has no record.
+func findOrphans(all []*instance.Instance, claimants map[string]Claimant, claims map[string]int) (orphans []OrphanedWork) {
 	works := map[string]bool{}
 	for _, in := range all {
 		works[in.Name] = !in.Managed.State.Rests()
@@ -566,8 +566,8 @@ func orphans(all []*instance.Instance, claimants map[string]Claimant, claims map
 	return orphans
 }
 
-// News returns the notes to log: those with an event that the tick before did not have.
-func (p *Plan) News() (news []tick.Note) {
+// NewNotes returns the notes to log: those with an event that the tick before did not have.
+func (p *Plan) NewNotes() (news []tick.Note) {
 	for _, n := range p.Notes {
 		if n.Event != "" && !slices.Contains(p.before.LoggedNotices, noticeKey(n)) {
 			news = append(news, n)
@@ -589,8 +589,8 @@ func (m *Memory) Notices() (notes []tick.Note) {
 	return notes
 }
 
-// remembered returns the memory after a tick that does the whole plan.
-func (p *Plan) remembered(before *Memory) *Memory {
+// nextMemory returns the memory after a tick that does the whole plan.
+func (p *Plan) nextMemory(before *Memory) *Memory {
 	m := *before
 	m.Memory, m.Held, m.LoggedNotices = p.After, p.Facts.Held, nil
 	for _, n := range p.Notes {
@@ -606,10 +606,10 @@ func (p *Plan) remembered(before *Memory) *Memory {
 	return &m
 }
 
-// observed returns the facts about a session that a tick decides on.
-func (w *World) observed(in *instance.Instance, s Status) tick.Session {
+// observe returns the facts about a session that a tick decides on.
+func (w *World) observe(in *instance.Instance, s Status) tick.Session {
 	seen := tick.Session{
-		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Busy: s.Busy, Left: s.Left, Limited: s.Limited,
+		Session: in.Managed.Session, Alive: s.Alive, Idle: s.Idle, Attached: s.Attached, Asks: s.Asks, Busy: s.Busy, EndedByPerson: s.EndedByPerson, Limited: s.Limited,
 		Started: !in.StartedAt.IsZero(), Ended: w.Clean(s.Why), Worktree: in.Managed.Worktree,
 	}
 	if s.Err != nil {
@@ -626,10 +626,10 @@ func wantedHash(c *config.Config, t template.Template, in *instance.Instance, pl
 			return hash, nil
 		}
 	}
-	allowed, _ := t.Allowed(in.Managed.Overlay)
+	allowed, _ := t.AllowedOverlay(in.Managed.Overlay)
 	e := c.Effective(t, allowed)
 	if hash = e.Hash(); hash != in.Managed.Hash {
-		differs = template.Differs(in.Managed.Fields, e.Digests())
+		differs = template.DifferingFields(in.Managed.Fields, e.Digests())
 	}
 	if len(in.Managed.Overlay) == 0 {
 		plain[t.Name] = hash

@@ -54,21 +54,21 @@ func NewExec(program, town string, environ []string) (Exec, error) {
 // Version is the protocol's version.
 const Version = 1
 
-type call struct {
-	Version  int        `json:"version"`
-	Session  *named     `json:"session,omitempty"`
-	Sessions []named    `json:"sessions,omitempty"`
-	Agent    *described `json:"agent,omitempty"`
-	Grace    int        `json:"grace,omitempty"` // of stop, in seconds
-	Text     string     `json:"text,omitempty"`
+type request struct {
+	Version  int          `json:"version"`
+	Session  *sessionRef  `json:"session,omitempty"`
+	Sessions []sessionRef `json:"sessions,omitempty"`
+	Agent    *agentSpec   `json:"agent,omitempty"`
+	Grace    int          `json:"grace,omitempty"` // of stop, in seconds
+	Text     string       `json:"text,omitempty"`
 }
 
-type named struct {
+type sessionRef struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-type described struct {
+type agentSpec struct {
 	Client string            `json:"client"`
 	Dir    string            `json:"dir"`
 	Args   []string          `json:"args"`
@@ -86,7 +86,7 @@ const (
 const maxOutput = 8 << 20
 
 // run calls the program and returns its output. Exit statuses become the errors of Runtime.
-func (e Exec) run(ctx context.Context, word string, within time.Duration, c call) (string, error) {
+func (e Exec) run(ctx context.Context, word string, within time.Duration, c request) (string, error) {
 	c.Version = Version
 	input, err := json.Marshal(c)
 	if err != nil {
@@ -114,27 +114,27 @@ func (e Exec) run(ctx context.Context, word string, within time.Duration, c call
 }
 
 // runFor runs the program for one session.
-func (e Exec) runFor(ctx context.Context, word string, within time.Duration, r Ref, c call) (string, error) {
+func (e Exec) runFor(ctx context.Context, word string, within time.Duration, r Ref, c request) (string, error) {
 	if err := r.Check(); err != nil {
 		return "", err
 	}
-	c.Session = &named{r.ID, r.Name}
+	c.Session = &sessionRef{r.ID, r.Name}
 	return e.run(ctx, word, within, c)
 }
 
 // Start implements Runtime. The program gets only the agent's own variables, none of this machine's.
 func (e Exec) Start(ctx context.Context, a Agent) error {
-	d := described{Client: a.Agent, Dir: a.Run.Dir, Args: launcher.WrapCommand(a.Run.Launcher, a.Run.Args), Env: map[string]string{}}
+	d := agentSpec{Client: a.Agent, Dir: a.Run.Dir, Args: launcher.WrapCommand(a.Run.Launcher, a.Run.Args), Env: map[string]string{}}
 	for _, kv := range a.Vars {
 		d.Env[kv[0]] = kv[1]
 	}
-	_, err := e.runFor(ctx, "start", e.Limits.Start, a.Ref, call{Agent: &d})
+	_, err := e.runFor(ctx, "start", e.Limits.Start, a.Ref, request{Agent: &d})
 	return err
 }
 
 // Stop implements Runtime.
 func (e Exec) Stop(ctx context.Context, r Ref) error {
-	_, err := e.runFor(ctx, "stop", e.Limits.Stop, r, call{Grace: int(Grace / time.Second)})
+	_, err := e.runFor(ctx, "stop", e.Limits.Stop, r, request{Grace: int(Grace / time.Second)})
 	if errors.Is(err, ErrNone) {
 		return nil
 	}
@@ -146,18 +146,18 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 	if len(refs) == 0 {
 		return nil
 	}
-	var c call
+	var c request
 	for _, r := range refs {
 		if err := r.Check(); err != nil {
-			return unknown(len(refs), err)
+			return unknownStatuses(len(refs), err)
 		}
-		c.Sessions = append(c.Sessions, named{r.ID, r.Name})
+		c.Sessions = append(c.Sessions, sessionRef{r.ID, r.Name})
 	}
 	out, err := e.run(ctx, "alive", e.Limits.Alive, c)
 	if err != nil {
-		return unknown(len(refs), err)
+		return unknownStatuses(len(refs), err)
 	}
-	told := map[string]Status{}
+	reported := map[string]Status{}
 	for line := range strings.Lines(out) {
 		words := strings.Fields(line)
 		if len(words) < 2 {
@@ -165,7 +165,7 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 		}
 		s := Status{}
 		for _, word := range words[2:] {
-			s.parse(word)
+			s.applyWord(word)
 		}
 		switch words[1] {
 		case "yes":
@@ -173,14 +173,14 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 		case "no":
 			s.Alive = tick.Dead
 		}
-		if before, twice := told[words[0]]; twice && before.Alive != s.Alive {
+		if before, twice := reported[words[0]]; twice && before.Alive != s.Alive {
 			s = Status{}
 		}
-		told[words[0]] = s
+		reported[words[0]] = s
 	}
 	all := make([]Status, len(refs))
 	for i, r := range refs {
-		s, ok := told[r.ID]
+		s, ok := reported[r.ID]
 		if !ok || s.Alive == tick.Unknown {
 			s.Err = fmt.Errorf("%w: '%s alive' does not say", ErrUnknown, e.Program)
 		}
@@ -189,8 +189,8 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 	return all
 }
 
-// parse sets what one word of the runtime's answer says, after its "yes". It ignores unknown words.
-func (s *Status) parse(word string) {
+// applyWord sets what one word of the runtime's answer says, after its "yes". It ignores unknown words.
+func (s *Status) applyWord(word string) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
 	case "attached":
@@ -221,22 +221,22 @@ func (e Exec) Attach(r Ref) error {
 
 // Peek implements Remote.
 func (e Exec) Peek(ctx context.Context, r Ref) (string, error) {
-	return e.runFor(ctx, "peek", e.Limits.Other, r, call{})
+	return e.runFor(ctx, "peek", e.Limits.Other, r, request{})
 }
 
 // Send implements Remote.
 func (e Exec) Send(ctx context.Context, r Ref, text string) error {
-	_, err := e.runFor(ctx, "send", e.Limits.Other, r, call{Text: text})
+	_, err := e.runFor(ctx, "send", e.Limits.Other, r, request{Text: text})
 	return err
 }
 
 // Command implements Remote.
 func (e Exec) Command(ctx context.Context, r Ref, text string) error {
-	_, err := e.runFor(ctx, "command", e.Limits.Other, r, call{Text: text})
+	_, err := e.runFor(ctx, "command", e.Limits.Other, r, request{Text: text})
 	return err
 }
 
 // LastAnswer implements Remote.
 func (e Exec) LastAnswer(ctx context.Context, r Ref) (string, error) {
-	return e.runFor(ctx, "last", e.Limits.Other, r, call{})
+	return e.runFor(ctx, "last", e.Limits.Other, r, request{})
 }

@@ -12,10 +12,10 @@ import (
 func (t Tmux) Status(_ context.Context, refs []Ref) []Status {
 	all := make([]Status, len(refs))
 	for i, r := range refs {
-		switch found, err := find(tmux.Server(r.Server), r); {
+		switch found, err := findAgent(tmux.Server(r.Server), r); {
 		case err != nil:
 			all[i].Err = err
-		case found.own:
+		case found.runsAgent:
 			all[i].Alive = tick.Alive
 		default:
 			all[i].Alive = tick.Dead

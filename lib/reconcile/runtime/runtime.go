@@ -113,7 +113,7 @@ func (r Ref) Check() error {
 	return nil
 }
 
-func unknown(n int, err error) []Status {
+func unknownStatuses(n int, err error) []Status {
 	all := make([]Status, n)
 	for i := range all {
 		all[i].Err = err

@@ -99,7 +99,7 @@ func TestTmux(t *testing.T) {
 	dir := ownTmux(t)
 	socket := filepath.Join(dir, fmt.Sprintf("tmux-%d", os.Getuid()), "default")
 	runtimetest.Suite(t, runtimetest.Bench{
-		Observed: runtime.Tmux{Self: copyTestBinary(t, "gt-test"), Settled: time.Minute}, Server: socket, Program: copyTestBinary(t, "client"), Whole: true,
+		Observed: runtime.Tmux{Self: copyTestBinary(t, "gt-test"), SettleTime: time.Minute}, Server: socket, Program: copyTestBinary(t, "client"), Whole: true,
 		Silence: func() func() {
 			out, err := exec.Command("tmux", "-S", socket, "display-message", "-p", "#{pid}").Output()
 			testenv.NoError(t, err)
@@ -200,8 +200,8 @@ func program(dir, word string) int {
 		if err != nil || json.Unmarshal(data, &n) != nil {
 			return process.Proc{}, false, false
 		}
-		p := process.Noted(n.PID, n.Start, n.Boot, n.NS)
-		return p, p.Alive() && n.ID == id, p.Alive() && n.ID != id
+		p := process.ProcFromRecord(n.PID, n.Start, n.Boot, n.NS)
+		return p, p.IsAlive() && n.ID == id, p.IsAlive() && n.ID != id
 	}
 	s := call.Session
 	p, own, others := running(s.ID, s.Name)
@@ -258,9 +258,9 @@ func program(dir, word string) int {
 			return 1
 		}
 		_ = syscall.Kill(-p.PID, syscall.SIGTERM)
-		for end := time.Now().Add(time.Duration(call.Grace) * time.Second); p.Alive() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Duration(call.Grace) * time.Second); p.IsAlive() && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		}
-		for _ = syscall.Kill(-p.PID, syscall.SIGKILL); p.Alive(); time.Sleep(5 * time.Millisecond) {
+		for _ = syscall.Kill(-p.PID, syscall.SIGKILL); p.IsAlive(); time.Sleep(5 * time.Millisecond) {
 		}
 	case "alive":
 		for _, s := range call.Sessions {
@@ -390,7 +390,7 @@ func TestExecCancelled(t *testing.T) {
 	cancel()
 	done.Wait()
 	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if p, err := process.Find(pid); err != nil || !p.Alive() {
+		if p, err := process.Find(pid); err != nil || !p.IsAlive() {
 			return
 		}
 	}

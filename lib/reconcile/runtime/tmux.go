@@ -19,13 +19,13 @@ import (
 // Tmux runs each agent as the command of a tmux session of its own, as gt-session does.
 type Tmux struct {
 	Self string // the program that calls respawn.Exec for --exec BUFFER
-	// Settled is how long an agent has to run until it counts as started if no hook of its
+	// SettleTime is how long an agent has to run until it counts as started if no hook of its
 	// reports; zero means 400 ms. A client that cannot run ends sooner.
-	Settled time.Duration
+	SettleTime time.Duration
 }
 
-// starting bounds how long the pane's process may take to become the agent.
-const starting = 15 * time.Second
+// startWait bounds how long the pane's process may take to become the agent.
+const startWait = 15 * time.Second
 
 // Start implements Runtime.
 func (t Tmux) Start(_ context.Context, a Agent) error {
@@ -33,38 +33,38 @@ func (t Tmux) Start(_ context.Context, a Agent) error {
 		return err
 	}
 	server := tmux.Server(a.Server)
-	found, err := find(server, a.Ref)
+	found, err := findAgent(server, a.Ref)
 	switch {
 	case err != nil:
 		return err
-	case found.own:
+	case found.runsAgent:
 		return nil
-	case found.others:
+	case found.isTaken:
 		return fmt.Errorf("%w: the tmux session '%s'", ErrTaken, a.Name)
-	case found.left: // it ended, and its pane remained
+	case found.onlyDead: // it ended, and its pane remained
 		if err := server.KillPane(found.pane.ID); err != nil {
 			return err
 		}
 	}
-	made := tmux.NewSession{Name: a.Name, Environ: a.Environ, Vars: a.Shared, Mark: a.ID, Buffer: tmux.NewBuffer()}
-	pane, err := launch.Begin(server, t.Self, made, a.Run)
+	newSession := tmux.NewSession{Name: a.Name, Environ: a.Environ, Vars: a.Shared, Mark: a.ID, Buffer: tmux.NewBuffer()}
+	pane, err := launch.Begin(server, t.Self, newSession, a.Run)
 	if errors.Is(err, tmux.ErrDuplicate) { // another process was faster
-		switch found, err := find(server, a.Ref); {
+		switch found, err := findAgent(server, a.Ref); {
 		case err != nil:
 			return err
-		case found.own:
+		case found.runsAgent:
 			return nil
 		}
 		return fmt.Errorf("%w: the tmux session '%s'", ErrTaken, a.Name)
 	} else if err != nil {
 		return markUnknown(err)
 	}
-	told := a.HookReported
-	if told == nil {
-		told = func() bool { return false }
+	hookReported := a.HookReported
+	if hookReported == nil {
+		hookReported = func() bool { return false }
 	}
 	// The pane remains when the agent ends, to show its last words.
-	if err := launch.AwaitSurvival(server, pane, starting, cmp.Or(t.Settled, 400*time.Millisecond), told); err != nil {
+	if err := launch.AwaitSurvival(server, pane, startWait, cmp.Or(t.SettleTime, 400*time.Millisecond), hookReported); err != nil {
 		if ended, ok := errors.AsType[*launch.EndedError](err); ok {
 			ended.LastWords = launch.DescribeEnd(server, pane)
 		}
@@ -87,22 +87,22 @@ func (t Tmux) Stop(_ context.Context, r Ref) error {
 		return err
 	}
 	server := tmux.Server(r.Server)
-	found, err := find(server, r)
+	found, err := findAgent(server, r)
 	switch {
 	case err != nil:
 		return err
-	case !found.own && !found.left:
+	case !found.runsAgent && !found.onlyDead:
 		return nil // there is none, or it is another program's
-	case found.own:
-		if err := end(found.pane); err != nil {
+	case found.runsAgent:
+		if err := endAgent(found.pane); err != nil {
 			return err
 		}
 	}
 	return markUnknown(server.KillPane(found.pane.ID))
 }
 
-// end ends a pane's agent with all that runs below it. It kills what is left after Grace.
-func end(pane tmux.Pane) error {
+// endAgent ends a pane's agent with all that runs below it. It kills what is left after Grace.
+func endAgent(pane tmux.Pane) error {
 	p, running := fleet.PaneProcess(pane)
 	if running == process.Unseen {
 		return fmt.Errorf("%w whether the process %d runs", ErrUnknown, pane.PID)
@@ -116,42 +116,42 @@ func end(pane tmux.Pane) error {
 	return nil
 }
 
-// found is what a session's name belongs to on its server.
-type found struct {
-	pane   tmux.Pane // of the session's agent, or the dead one
-	own    bool      // the session's agent runs
-	left   bool      // only a dead pane is there
-	others bool      // something else runs
+// foundPane is what a session's name belongs to on its server.
+type foundPane struct {
+	pane      tmux.Pane // of the session's agent, or the dead one
+	runsAgent bool      // the session's agent runs
+	onlyDead  bool      // only a dead pane is there
+	isTaken   bool      // something else runs
 }
 
-// find looks for a session's agent. It fails if that cannot be found out.
-func find(server tmux.Server, r Ref) (found, error) {
+// findAgent looks for a session's agent. It fails if that cannot be found out.
+func findAgent(server tmux.Server, r Ref) (foundPane, error) {
 	panes, err := server.Panes()
 	if errors.Is(err, tmux.ErrNoServer) {
-		return found{}, nil
+		return foundPane{}, nil
 	} else if err != nil {
-		return found{}, fmt.Errorf("%w: %w", ErrUnknown, err)
+		return foundPane{}, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	var f found
+	var f foundPane
 	for _, pane := range panes {
 		if pane.Session != r.Name && pane.Mark != r.ID { // somebody may have renamed the session
 			continue
 		}
 		switch alive, err := paneLiveness(pane, r.ID); {
 		case err != nil:
-			return found{}, err
+			return foundPane{}, err
 		case alive == tick.Alive:
-			f.pane, f.own = pane, true
+			f.pane, f.runsAgent = pane, true
 		case pane.Dead:
-			f.left = true
-			if !f.own {
+			f.onlyDead = true
+			if !f.runsAgent {
 				f.pane = pane
 			}
 		default:
-			f.others = true
+			f.isTaken = true
 		}
 	}
-	f.left = f.left && !f.others && !f.own
+	f.onlyDead = f.onlyDead && !f.isTaken && !f.runsAgent
 	return f, nil
 }
 

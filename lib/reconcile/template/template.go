@@ -81,7 +81,7 @@ const (
 	maxItems     = 1000
 )
 
-func blank() Template {
+func blankTemplate() Template {
 	t, _ := tick.Defaults()
 	return Template{Template: t, OrphanedWork: Block, AllowOverlay: []string{"model", "name", "title"}}
 }
@@ -162,9 +162,9 @@ func (t Template) checkOverlay(key, value string) error {
 	return nil
 }
 
-// Allowed returns the part of a session's overlay that its template still allows, and the
+// AllowedOverlay returns the part of a session's overlay that its template still allows, and the
 // other keys. The template may have changed since the session was made.
-func (t Template) Allowed(overlay map[string]string) (allowed map[string]string, stripped []string) {
+func (t Template) AllowedOverlay(overlay map[string]string) (allowed map[string]string, stripped []string) {
 	allowed = maps.Clone(overlay)
 	for _, key := range slices.Sorted(maps.Keys(overlay)) {
 		if t.checkOverlay(key, overlay[key]) != nil {
@@ -260,8 +260,8 @@ func (e Effective) Digests() map[string]string {
 	return digests
 }
 
-// Differs returns the names of the fields that differ, sorted.
-func Differs(before, now map[string]string) []string {
+// DifferingFields returns the names of the fields that differ, sorted.
+func DifferingFields(before, now map[string]string) []string {
 	all := map[string]string{}
 	maps.Copy(all, before)
 	maps.Copy(all, now)

@@ -211,7 +211,7 @@ func TestHash(t *testing.T) {
 	if flat.Hash() != overlaid.Hash() {
 		t.Errorf("%v\n%v", flat.Fields(), overlaid.Fields())
 	}
-	if got := Differs(plain.Digests(), overlaid.Digests()); !slices.Equal(got, []string{"env.TARGET_URL", "model"}) {
+	if got := DifferingFields(plain.Digests(), overlaid.Digests()); !slices.Equal(got, []string{"env.TARGET_URL", "model"}) {
 		t.Error(got)
 	}
 	for _, c := range []struct{ old, new, field string }{
@@ -226,7 +226,7 @@ func TestHash(t *testing.T) {
 		{`account = "work"`, `command = ["claude", "--x"]`, "command"},
 	} {
 		e := effective(t, strings.Replace(fullTemplate, c.old, c.new, 1), nil)
-		if got := strings.Join(Differs(plain.Digests(), e.Digests()), ","); e.Hash() == plain.Hash() || got != c.field {
+		if got := strings.Join(DifferingFields(plain.Digests(), e.Digests()), ","); e.Hash() == plain.Hash() || got != c.field {
 			t.Errorf("%s: %s", c.new, got)
 		}
 	}
@@ -276,7 +276,7 @@ func TestOverlay(t *testing.T) {
 	// What was taken back since. [S4-127]
 	stored := map[string]string{"prompt": "x", "env.LOG_LEVEL": "debug", "model": "sonnet"}
 	worker.AllowOverlay, worker.AllowEnv = []string{"model"}, nil
-	allowed, stripped := worker.Allowed(stored)
+	allowed, stripped := worker.AllowedOverlay(stored)
 	if !maps.Equal(allowed, map[string]string{"model": "sonnet"}) || !slices.Equal(stripped, []string{"env.LOG_LEVEL", "prompt"}) || len(stored) != 3 {
 		t.Error(allowed, stripped)
 	}

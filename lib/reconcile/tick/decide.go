@@ -48,7 +48,7 @@ const longestRest = time.Hour
 
 // Decide returns a plan. The same facts always give the same plan.
 func Decide(f Facts) Plan {
-	d := &decision{Facts: f, templates: map[string]*Template{}, acted: map[string]bool{}, gaveUp: map[string]bool{}, occupied: map[string]int{}, leaving: map[string]int{}}
+	d := &decision{Facts: f, templates: map[string]*Template{}, hasAction: map[string]bool{}, gaveUp: map[string]bool{}, occupied: map[string]int{}, leaving: map[string]int{}}
 	d.plan.After = Memory{Wanted: map[string]int{}, Drifted: map[string][]time.Time{}, Failing: map[string]Failing{}}
 	for i := range f.Templates {
 		d.templates[f.Templates[i].Name] = &f.Templates[i]
@@ -61,11 +61,11 @@ func Decide(f Facts) Plan {
 		}
 	}
 	for _, s := range d.Sessions {
-		d.session(s)
+		d.repairSession(s)
 	}
-	d.pools()
-	d.order()
-	d.failing()
+	d.resizePools()
+	d.sortActions()
+	d.updateFailing()
 	for _, a := range d.plan.Actions {
 		if a.Change == lifecycle.Drain && a.Session.Reason == lifecycle.ConfigDrift {
 			name := a.Session.Template
@@ -80,8 +80,8 @@ type decision struct {
 	templates map[string]*Template
 	occupied  map[string]int  // by pool, before this tick; what leaves makes room for the next tick
 	leaving   map[string]int  // by pool: those of occupied that leave
-	acted     map[string]bool // session ids that have an action
-	retired   []Action        // made together or not at all; see shrink
+	hasAction map[string]bool // session ids that have an action
+	toRetire  []Action        // made together or not at all; see shrink
 	gaveUp    map[string]bool // session ids that did not stay alive
 	plan      Plan
 }
@@ -95,9 +95,9 @@ func newAction(change lifecycle.Change, before, after lifecycle.Session, why str
 	return a
 }
 
-// act adds a change to the plan, and returns it for what few changes have.
-func (d *decision) act(change lifecycle.Change, s Session, after lifecycle.Session, why string) *Action {
-	d.acted[s.ID] = true
+// addAction adds a change to the plan, and returns it for what few changes have.
+func (d *decision) addAction(change lifecycle.Change, s Session, after lifecycle.Session, why string) *Action {
+	d.hasAction[s.ID] = true
 	if s.Pool != "" && s.State.Occupies() && !after.State.Occupies() {
 		d.leaving[s.Pool]++
 	}
@@ -105,7 +105,7 @@ func (d *decision) act(change lifecycle.Change, s Session, after lifecycle.Sessi
 	return &d.plan.Actions[len(d.plan.Actions)-1]
 }
 
-func (d *decision) logf(s Session, event, format string, args ...any) {
+func (d *decision) addNote(s Session, event, format string, args ...any) {
 	d.plan.Notes = append(d.plan.Notes, Note{Template: s.Template, Session: s.ID, Event: event, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -131,60 +131,60 @@ func (d *decision) enterState(s lifecycle.Session, state lifecycle.State, reason
 	return s
 }
 
-// session decides about a session by its row of Repairs. Unroute waits for nothing, because work
+// repairSession decides about a session by its row of Repairs. Unroute waits for nothing, because work
 // could still be given to a session with a marker.
-func (d *decision) session(s Session) {
-	row, known := repair(s)
+func (d *decision) repairSession(s Session) {
+	row, known := findRepair(s)
 	if !known {
-		d.logf(s, EventUnknownState, "left alone: its state '%s' is of a newer gt", s.State)
+		d.addNote(s, EventUnknownState, "left alone: its state '%s' is of a newer gt", s.State)
 		return
 	}
 	t := d.templates[s.Template]
-	if after, ahead := d.dated(s, t); ahead && row.Do != Unroute && s.State != lifecycle.Closed {
-		d.act(lifecycle.Note, s, after, "its times are in the future: the clock was set back")
+	if after, ahead := d.fixFutureTimes(s, t); ahead && row.Do != Unroute && s.State != lifecycle.Closed {
+		d.addAction(lifecycle.Note, s, after, "its times are in the future: the clock was set back")
 		return
 	}
 	if s.Making && row.Do != Unroute {
-		d.logf(s, "", "its worktree is being made")
-		d.acted[s.ID] = true
+		d.addNote(s, "", "its worktree is being made")
+		d.hasAction[s.ID] = true
 		return
 	}
 	switch row.Do {
 	case WaitForIt:
 		if s.State != lifecycle.Archived && s.State != lifecycle.Closed {
-			d.logf(s, "", "left alone: nothing tells whether it runs")
+			d.addNote(s, "", "left alone: nothing tells whether it runs")
 			d.noteUnknown(s)
 		}
 	case Unroute:
-		d.act(lifecycle.RemoveMarker, s, s.Session, fmt.Sprintf("it is %s and has a marker", s.State))
+		d.addAction(lifecycle.RemoveMarker, s, s.Session, fmt.Sprintf("it is %s and has a marker", s.State))
 	case End:
-		d.act(lifecycle.KillRuntime, s, s.Session, fmt.Sprintf("it is %s but still running", s.State))
+		d.addAction(lifecycle.KillRuntime, s, s.Session, fmt.Sprintf("it is %s but still running", s.State))
 	case CompleteIt:
-		d.act(lifecycle.Complete, s, d.enterState(s.Session, lifecycle.Active, lifecycle.CreationComplete), "its runtime was seen alive")
+		d.addAction(lifecycle.Complete, s, d.enterState(s.Session, lifecycle.Active, lifecycle.CreationComplete), "its runtime was seen alive")
 	case StartOrClose:
-		d.begin(s, t)
+		d.beginSession(s, t)
 	case RouteOrDrain:
-		d.route(s, t)
+		d.handleUnmarked(s, t)
 	case Crashed:
-		d.crashed(s, t)
+		d.handleCrash(s, t)
 	case SuspendIt:
 		d.suspend(s, lifecycle.CrashRecovery, "it is not running, and has no marker")
 	case WaitForDrain:
-		d.drained(s, t)
+		d.handleDraining(s, t)
 	case ArchiveIt:
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained").Block = workCrashDrain
+		d.addAction(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.CrashDuringDrain), "it ended while it was drained").Block = workCrashDrain
 	case WakeOrNothing:
-		d.wake(s, t)
+		d.wakeSession(s, t)
 	case RestOrClear:
-		d.quarantined(s, t)
+		d.handleQuarantined(s, t)
 	case Judge:
-		d.decideSession(s, t)
+		d.judgeSession(s, t)
 	}
 }
 
-// dated moves a session's future times to now and reports whether there were any. Otherwise
+// fixFutureTimes moves a session's future times to now and reports whether there were any. Otherwise
 // the session would wait for as long as the clock was ahead.
-func (d *decision) dated(s Session, t *Template) (after lifecycle.Session, ahead bool) {
+func (d *decision) fixFutureTimes(s Session, t *Template) (after lifecycle.Session, ahead bool) {
 	after = s.Session
 	for _, at := range []*time.Time{&after.CreatingAt, &after.ActiveAt, &after.SuspendedAt, &after.DrainAt, &after.ArchivedAt, &after.CrashSince, &after.LastCrashAt} {
 		if at.After(d.Now) {
@@ -210,14 +210,14 @@ func (d *decision) noteUnknown(s Session) {
 }
 
 func (d *decision) suspend(s Session, reason lifecycle.Reason, why string) {
-	if s.Left {
+	if s.EndedByPerson {
 		reason, why = lifecycle.UserRequest, "somebody ended it"
 	}
-	d.act(lifecycle.Suspend, s, d.enterState(s.Session, lifecycle.Suspended, reason), why)
+	d.addAction(lifecycle.Suspend, s, d.enterState(s.Session, lifecycle.Suspended, reason), why)
 }
 
-// startable reports whether a template's session may start now, or why not.
-func (d *decision) startable(t *Template) (why string, ok bool) {
+// canStart reports whether a template's session may start now, or why not.
+func (d *decision) canStart(t *Template) (why string, ok bool) {
 	if t == nil {
 		return "its template is gone", false
 	}
@@ -229,7 +229,7 @@ func (d *decision) startable(t *Template) (why string, ok bool) {
 		for _, s := range d.Sessions {
 			if s.Template == name && s.State.Occupies() {
 				there++
-				active += b2i(s.State == lifecycle.Active && s.Alive == Alive)
+				active += boolToInt(s.State == lifecycle.Active && s.Alive == Alive)
 			}
 		}
 		if active == 0 {
@@ -239,9 +239,9 @@ func (d *decision) startable(t *Template) (why string, ok bool) {
 	return "", true
 }
 
-// begin starts a session whose runtime does not run yet. After too many starts it rests, and after its
+// beginSession starts a session whose runtime does not run yet. After too many starts it rests, and after its
 // creation timeout it is closed.
-func (d *decision) begin(s Session, t *Template) {
+func (d *decision) beginSession(s Session, t *Template) {
 	limit := time.Minute
 	if t != nil {
 		limit = t.CreationTimeout
@@ -252,7 +252,7 @@ func (d *decision) begin(s Session, t *Template) {
 		after = d.countCrash(s, t)
 	}
 	if d.Now.Sub(s.CreatingAt) > limit && (t == nil || !s.Worktree) {
-		d.act(lifecycle.Close, s, d.enterState(after, lifecycle.Closed, lifecycle.StaleCreating),
+		d.addAction(lifecycle.Close, s, d.enterState(after, lifecycle.Closed, lifecycle.StaleCreating),
 			fmt.Sprintf("it did not start within %s", duration.Format(limit))+endReasonSuffix(after)).Event = EventStaleCreating
 		if failed {
 			d.gaveUp[s.ID] = s.Pool != ""
@@ -263,8 +263,8 @@ func (d *decision) begin(s Session, t *Template) {
 		d.quarantine(s, t, after, fmt.Sprintf("it did not stay alive in %d starts, %d allowed", after.CrashCount, t.MaxRestarts+1))
 		return
 	}
-	if why, ok := d.startable(t); !ok {
-		d.logf(s, "", "not started: %s", why)
+	if why, ok := d.canStart(t); !ok {
+		d.addNote(s, "", "not started: %s", why)
 		return
 	}
 	if !failed {
@@ -272,15 +272,15 @@ func (d *decision) begin(s Session, t *Template) {
 		if !s.Worktree { // else the limit does not hold
 			age += " of " + duration.Format(limit)
 		}
-		d.act(lifecycle.Begin, s, after, fmt.Sprintf("it has not started yet (%s)", age))
+		d.addAction(lifecycle.Begin, s, after, fmt.Sprintf("it has not started yet (%s)", age))
 		return
 	}
 	try := fmt.Sprintf("(try %d of %d)", after.CrashCount+1, t.MaxRestarts+1)
 	if next := laterTime(s.CreatingAt, s.LastCrashAt).Add(backoff(firstPause, after.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
-		d.logf(s, "", "not started before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
+		d.addNote(s, "", "not started before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
 		return
 	}
-	d.act(lifecycle.Begin, s, after, "it did not stay alive "+try+endReasonSuffix(after))
+	d.addAction(lifecycle.Begin, s, after, "it did not stay alive "+try+endReasonSuffix(after))
 }
 
 // countCrash returns the session with one crash more within the template's restart window.
@@ -308,21 +308,21 @@ func endReasonSuffix(s lifecycle.Session) string {
 func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, why string) {
 	rest := backoff(firstBackoff, after.QuarantineCycle, t.QuarantineCap)
 	after.QuarantineUntil = d.Now.Add(rest)
-	d.act(lifecycle.Quarantine, s, d.enterState(after, lifecycle.Quarantined, lifecycle.CrashLoop),
+	d.addAction(lifecycle.Quarantine, s, d.enterState(after, lifecycle.Quarantined, lifecycle.CrashLoop),
 		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), endReasonSuffix(after)))
 }
 
-// route handles an active pool session without a marker. Its creation was interrupted if
+// handleUnmarked handles an active pool session without a marker. Its creation was interrupted if
 // the pool has room for it, and else its retirement. The session itself does not count:
 // otherwise each interrupted creation in a pool that is now full would end in a drain.
-func (d *decision) route(s Session, t *Template) {
+func (d *decision) handleUnmarked(s Session, t *Template) {
 	switch {
 	case t == nil || t.Pool == nil:
-		d.logf(s, "", "gets no work: its template is no pool now")
+		d.addNote(s, "", "gets no work: its template is no pool now")
 	case d.occupied[s.Pool]-1 < t.Pool.Max:
-		d.act(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker").Event = EventNoMarker
+		d.addAction(lifecycle.RestoreMarker, s, s.Session, "it runs, and has no marker").Event = EventNoMarker
 	default:
-		d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max)).Event = EventNoMarker
+		d.addAction(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), fmt.Sprintf("it has no marker; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max)).Event = EventNoMarker
 	}
 }
 
@@ -336,13 +336,13 @@ func backoff(wait time.Duration, times int, limit time.Duration) time.Duration {
 	return min(wait, limit)
 }
 
-// crashed restarts a session whose runtime has ended by itself, unless it did so too often or may not start.
-func (d *decision) crashed(s Session, t *Template) {
+// handleCrash restarts a session whose runtime has ended by itself, unless it did so too often or may not start.
+func (d *decision) handleCrash(s Session, t *Template) {
 	if t == nil {
 		d.suspend(s, lifecycle.CrashRecovery, "it ended, and its template is gone")
 		return
 	}
-	if until, held := d.Held[t.Account]; s.Left || s.Limited || held && d.Now.Before(until) {
+	if until, held := d.Held[t.Account]; s.EndedByPerson || s.Limited || held && d.Now.Before(until) {
 		why := "it ended at a limit of its account"
 		if held {
 			why += ", until " + until.UTC().Format(time.RFC3339)
@@ -355,23 +355,23 @@ func (d *decision) crashed(s Session, t *Template) {
 		d.quarantine(s, t, after, fmt.Sprintf("%d crashes in %s, %d allowed", after.CrashCount, duration.Format(t.RestartWindow), t.MaxRestarts))
 		return
 	}
-	if why, ok := d.startable(t); !ok {
+	if why, ok := d.canStart(t); !ok {
 		d.suspend(s, lifecycle.DependencyDown, "it ended; "+why)
 		return
 	}
 	try := fmt.Sprintf("(restart %d of %d in %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow))
 	if after.CrashCount > 1 { // the first one may have run for long
 		if next := s.ActiveAt.Add(backoff(firstPause, after.CrashCount-2, t.QuarantineCap)); d.Now.Before(next) {
-			d.logf(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
+			d.addNote(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
 			return
 		}
 	}
 	after.ActiveAt = d.Now
-	d.act(lifecycle.RestartHere, s, after, "it ended by itself "+try+endReasonSuffix(after))
+	d.addAction(lifecycle.RestartHere, s, after, "it ended by itself "+try+endReasonSuffix(after))
 }
 
-// drained archives a draining session when its work is done or its time is over.
-func (d *decision) drained(s Session, t *Template) {
+// handleDraining archives a draining session when its work is done or its time is over.
+func (d *decision) handleDraining(s Session, t *Template) {
 	_, pool := Defaults()
 	limit := pool.DrainTimeout
 	if t != nil && t.Pool != nil {
@@ -379,20 +379,20 @@ func (d *decision) drained(s Session, t *Template) {
 	} else if own, err := duration.Parse(s.DrainTimeout); err == nil {
 		limit = own
 	}
-	switch busy := s.atWork(); {
+	switch busy := s.unfinished(); {
 	case busy == "":
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done")
+		d.addAction(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainComplete), "its work is done")
 	case d.Now.Sub(s.DrainAt) >= limit:
-		d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
+		d.addAction(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.DrainTimeout),
 			"after "+duration.Format(limit)+": "+busy)
 	default:
-		d.logf(s, "", "draining: %s (%s of %s)", busy, duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
+		d.addNote(s, "", "draining: %s (%s of %s)", busy, duration.Format(d.Now.Sub(s.DrainAt)), duration.Format(limit))
 	}
 }
 
-// wake resumes a session that no person suspended, once the reason is gone. For pool
+// wakeSession resumes a session that no person suspended, once the reason is gone. For pool
 // sessions, pool decides.
-func (d *decision) wake(s Session, t *Template) {
+func (d *decision) wakeSession(s Session, t *Template) {
 	idle := s.Reason == lifecycle.IdleTimeout && s.Claims == 0
 	if s.Pool == "" && s.Reason != lifecycle.UserRequest && !idle {
 		d.resume(s, t)
@@ -401,14 +401,14 @@ func (d *decision) wake(s Session, t *Template) {
 
 // resume resumes a suspended session if that is possible, and reports whether it was.
 func (d *decision) resume(s Session, t *Template) bool {
-	why, ok := d.startable(t)
+	why, ok := d.canStart(t)
 	if !ok {
-		d.logf(s, "", "not resumed: %s", why)
+		d.addNote(s, "", "not resumed: %s", why)
 		return false
 	}
 	if s.CrashCount > 0 && s.Reason == lifecycle.CrashRecovery {
 		if next := s.LastCrashAt.Add(backoff(firstBackoff, s.CrashCount-1, t.QuarantineCap)); d.Now.Before(next) {
-			d.logf(s, "", "not resumed before %s: %s", next.UTC().Format(time.RFC3339), cmp.Or(s.CrashReason, "it ended, or did not start"))
+			d.addNote(s, "", "not resumed before %s: %s", next.UTC().Format(time.RFC3339), cmp.Or(s.CrashReason, "it ended, or did not start"))
 			return false
 		}
 	}
@@ -417,21 +417,21 @@ func (d *decision) resume(s Session, t *Template) bool {
 	if again.CrashSince.IsZero() {
 		again.CrashSince = d.Now
 	}
-	d.act(lifecycle.Resume, s, d.enterState(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt)))).Failed = &again
+	d.addAction(lifecycle.Resume, s, d.enterState(s.Session, lifecycle.Active, lifecycle.Resumed), fmt.Sprintf("%s is over, after %s", s.Reason, duration.Format(d.Now.Sub(s.SuspendedAt)))).Failed = &again
 	return true
 }
 
-// quarantined lets a session go on whose rest is over, or gives it up after too many of them.
-func (d *decision) quarantined(s Session, t *Template) {
+// handleQuarantined lets a session go on whose rest is over, or gives it up after too many of them.
+func (d *decision) handleQuarantined(s Session, t *Template) {
 	if t == nil {
 		return // pools retires it
 	}
 	evict := func(why string) {
 		if s.Pool == "" {
-			d.logf(s, "", "quarantined until somebody resumes or closes it: %s", why)
+			d.addNote(s, "", "quarantined until somebody resumes or closes it: %s", why)
 			return
 		}
-		a := d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why)
+		a := d.addAction(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.QuarantineEvicted), why)
 		a.Block, a.Event = WorkReason(s.State), EventEvicted
 	}
 	switch {
@@ -439,13 +439,13 @@ func (d *decision) quarantined(s Session, t *Template) {
 		evict(fmt.Sprintf("%d of %d tries, and never %s without a crash", s.QuarantineCycle, t.QuarantineAttempts, duration.Format(t.QuarantineHealthy)) + endReasonSuffix(s.Session))
 		d.gaveUp[s.ID] = s.Pool != ""
 	case d.Now.Before(s.QuarantineUntil):
-		d.logf(s, "", "quarantined until %s (try %d of %d)%s", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts, endReasonSuffix(s.Session))
+		d.addNote(s, "", "quarantined until %s (try %d of %d)%s", s.QuarantineUntil.UTC().Format(time.RFC3339), s.QuarantineCycle+1, t.QuarantineAttempts, endReasonSuffix(s.Session))
 	case s.Pool != "" && t.Pool != nil && d.occupied[s.Pool]-1 >= t.Pool.Max:
 		evict(fmt.Sprintf("its time is over; %d of %d others are there", d.occupied[s.Pool]-1, t.Pool.Max))
 	default:
-		why, ok := d.startable(t)
+		why, ok := d.canStart(t)
 		if !ok {
-			d.logf(s, "", "stays quarantined: %s", why)
+			d.addNote(s, "", "stays quarantined: %s", why)
 			return
 		}
 		after := s.Session
@@ -454,16 +454,16 @@ func (d *decision) quarantined(s Session, t *Template) {
 		again := s.Session
 		again.QuarantineCycle++
 		again.QuarantineUntil = d.Now.Add(backoff(firstBackoff, again.QuarantineCycle, t.QuarantineCap))
-		d.act(lifecycle.Clear, s, d.enterState(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts)).Failed = &again
+		d.addAction(lifecycle.Clear, s, d.enterState(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts)).Failed = &again
 	}
 }
 
-// decideSession looks after a session that runs as it should: it forgets old crashes, tells of another
+// judgeSession looks after a session that runs as it should: it forgets old crashes, tells of another
 // configuration, and suspends the idle.
-func (d *decision) decideSession(s Session, t *Template) {
+func (d *decision) judgeSession(s Session, t *Template) {
 	if t == nil {
 		if s.Pool == "" {
-			d.logf(s, "", "its template is gone")
+			d.addNote(s, "", "its template is gone")
 		}
 		return
 	}
@@ -477,22 +477,22 @@ func (d *decision) decideSession(s Session, t *Template) {
 		after.CrashCount, after.CrashSince, after.CrashReason = 0, time.Time{}, ""
 		why = cmp.Or(why, fmt.Sprintf("it did not crash for %s", duration.Format(t.RestartWindow)))
 	}
-	if s.Wanted != "" && s.Hash != s.Wanted && version(s.Hash) != version(s.Wanted) {
+	if s.Wanted != "" && s.Hash != s.Wanted && hashVersion(s.Hash) != hashVersion(s.Wanted) {
 		after.Hash = s.Wanted
 		why = cmp.Or(why, "its configuration is compared in another way from now on")
 	}
 	if why != "" {
-		d.act(lifecycle.Note, s, after, why)
+		d.addAction(lifecycle.Note, s, after, why)
 		return
 	}
-	if drifted(s) && s.Pool == "" && !s.Pinned {
+	if hasDrifted(s) && s.Pool == "" && !s.Pinned {
 		begins := ""
 		if s.Renews {
 			begins = ", which begins a new conversation"
 		}
-		d.logf(s, "", "runs with another configuration than its template's (%s); restart it%s", differs(s), begins)
+		d.addNote(s, "", "runs with another configuration than its template's (%s); restart it%s", differingText(s), begins)
 	}
-	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.atWork() != "" || s.Attached || s.Asks {
+	if s.Pool != "" || t.IdleTimeout <= 0 || s.Idle.IsZero() || s.unfinished() != "" || s.Attached || s.Asks {
 		return
 	}
 	if idle := d.Now.Sub(s.Idle); idle >= t.IdleTimeout {
@@ -507,20 +507,20 @@ func laterTime(a, b time.Time) time.Time {
 	return b
 }
 
-// drifted reports whether a session's configuration is not the one that a start would use now.
-func drifted(s Session) bool {
-	return s.Wanted != "" && s.Hash != "" && s.Hash != s.Wanted && version(s.Hash) == version(s.Wanted)
+// hasDrifted reports whether a session's configuration is not the one that a start would use now.
+func hasDrifted(s Session) bool {
+	return s.Wanted != "" && s.Hash != "" && s.Hash != s.Wanted && hashVersion(s.Hash) == hashVersion(s.Wanted)
 }
 
-// version returns the version of a hash; see template.HashVersion.
-func version(hash string) string { return hash[:max(strings.IndexByte(hash, ':'), 0)] }
+// hashVersion returns the version of a hash; see template.HashVersion.
+func hashVersion(hash string) string { return hash[:max(strings.IndexByte(hash, ':'), 0)] }
 
-func differs(s Session) string {
+func differingText(s Session) string {
 	return cmp.Or(strings.Join(s.Differs, ", "), "it is not known in what")
 }
 
-// order sorts the actions so that removals come before additions, and keeps at most MaxChanges.
-func (d *decision) order() {
+// sortActions sorts the actions so that removals come before additions, and keeps at most MaxChanges.
+func (d *decision) sortActions() {
 	rank := func(a Action) int {
 		return slices.Index([]lifecycle.Change{
 			lifecycle.RemoveMarker, lifecycle.KillRuntime, lifecycle.Close, lifecycle.Quarantine, lifecycle.Archive, lifecycle.Suspend,
@@ -569,13 +569,13 @@ func CompletedBy(s lifecycle.Session, now time.Time) Action {
 	return a
 }
 
-// Startable reports whether a template's session may start now, or why not.
-func Startable(f Facts, template string) (why string, ok bool) {
+// CanStart reports whether a template's session may start now, or why not.
+func CanStart(f Facts, template string) (why string, ok bool) {
 	d := decision{Facts: f}
 	for i := range f.Templates {
 		if f.Templates[i].Name == template {
-			return d.startable(&f.Templates[i])
+			return d.canStart(&f.Templates[i])
 		}
 	}
-	return d.startable(nil)
+	return d.canStart(nil)
 }

@@ -93,22 +93,22 @@ type Session struct {
 	// Renews says that its next start begins a conversation, with another client.
 	Renews bool
 
-	Idle     time.Time // since when; zero while it works
-	Attached bool      // a person looks at it
-	Asks     bool      // it waits for a person's answer
-	Busy     string    // what an end would cut off: a turn, or what runs in the background
-	Left     bool      // a person ended it: no crash, and not undone
-	Started  bool      // its runtime has started before
-	Ended    string    // how its runtime ended, if known
-	Unseen   string    // why its runtime's state is unknown
-	Limited  bool      // its runtime ended at a usage limit: no crash
-	Worktree bool      // it has a worktree of its own; making that is no part of CreationTimeout
-	Making   bool      // its worktree is being made now
+	Idle          time.Time // since when; zero while it works
+	Attached      bool      // a person looks at it
+	Asks          bool      // it waits for a person's answer
+	Busy          string    // what an end would cut off: a turn, or what runs in the background
+	EndedByPerson bool      // a person ended it: no crash, and not undone
+	Started       bool      // its runtime has started before
+	Ended         string    // how its runtime ended, if known
+	Unseen        string    // why its runtime's state is unknown
+	Limited       bool      // its runtime ended at a usage limit: no crash
+	Worktree      bool      // it has a worktree of its own; making that is no part of CreationTimeout
+	Making        bool      // its worktree is being made now
 }
 
-// atWork returns what a session would leave undone if it ended now: its turn, what it runs in
+// unfinished returns what a session would leave undone if it ended now: its turn, what it runs in
 // the background, and the work that it has claimed. It is "" if that is nothing.
-func (s *Session) atWork() string {
+func (s *Session) unfinished() string {
 	if s.Claims == 0 {
 		return s.Busy
 	}

@@ -12,12 +12,12 @@ import (
 	"gt/lib/text/duration"
 )
 
-// pools resizes the pools of the templates, in their order, and then those whose template
+// resizePools resizes the pools of the templates, in their order, and then those whose template
 // is gone.
-func (d *decision) pools() {
+func (d *decision) resizePools() {
 	for _, t := range d.Templates {
 		if t.Pool != nil {
-			d.pool(&t)
+			d.resizePool(&t)
 		}
 	}
 	gone := map[string]bool{}
@@ -29,12 +29,12 @@ func (d *decision) pools() {
 	for _, name := range slices.Sorted(maps.Keys(gone)) {
 		t, pool := Defaults()
 		t.Name, t.Pool, pool.Max = name, &pool, 0
-		d.pool(&t)
+		d.resizePool(&t)
 	}
-	d.shrink()
+	d.retireProposed()
 }
 
-type members struct {
+type poolMembers struct {
 	all       []Session
 	active    []Session // alive, and not changed by this tick yet
 	suspended []Session
@@ -48,9 +48,9 @@ type members struct {
 	unknown   bool               // whether one of them runs cannot be told
 }
 
-// members sorts the sessions of a pool by what the tick may do with them.
-func (d *decision) members(t *Template) members {
-	m := members{replaced: map[string]bool{}, ahead: map[string]Session{}}
+// findMembers sorts the sessions of a pool by what the tick may do with them.
+func (d *decision) findMembers(t *Template) poolMembers {
+	m := poolMembers{replaced: map[string]bool{}, ahead: map[string]Session{}}
 	for i := range d.Sessions { // no copies: with 50,000 sessions they take seconds
 		s := &d.Sessions[i]
 		if s.Pool != t.Name {
@@ -65,14 +65,14 @@ func (d *decision) members(t *Template) members {
 		if old, ok := m.replacedBy(s); ok {
 			m.ahead[s.ID] = old
 		}
-		m.add(s, d.acted[s.ID])
+		m.addSession(s, d.hasAction[s.ID])
 	}
 	return m
 }
 
 // replacedBy returns the running session that s replaces. A session that was reactivated
 // since is not replaced any more.
-func (m *members) replacedBy(s Session) (old Session, ok bool) {
+func (m *poolMembers) replacedBy(s Session) (old Session, ok bool) {
 	if s.Replaces == "" || !s.State.Occupies() {
 		return old, false
 	}
@@ -84,13 +84,13 @@ func (m *members) replacedBy(s Session) (old Session, ok bool) {
 	return old, old.State == lifecycle.Active && (old.Generation == 1 || s.CreatedAt.After(old.ActiveAt))
 }
 
-// add adds a session to the fields for its state. acted says that this tick changes it
+// addSession adds a session to the fields for its state. acted says that this tick changes it
 // already.
-func (m *members) add(s Session, acted bool) {
+func (m *poolMembers) addSession(s Session, acted bool) {
 	switch s.State {
 	case lifecycle.Creating, lifecycle.Active:
 		m.running++
-		m.claiming += b2i(s.Claims > 0)
+		m.claiming += boolToInt(s.Claims > 0)
 		m.unknown = m.unknown || s.Alive == Unknown
 		if s.State == lifecycle.Active && s.Alive == Alive && !acted {
 			m.active = append(m.active, s)
@@ -114,10 +114,10 @@ func (m *members) add(s Session, acted bool) {
 	}
 }
 
-// pool resumes, adds and retires sessions of a pool until it has the wanted ones, and replaces what has
+// resizePool resumes, adds and retires sessions of a pool until it has the wanted ones, and replaces what has
 // drifted. Where a check failed or a runtime's state is unknown it changes nothing.
-func (d *decision) pool(t *Template) {
-	say := func(format string, args ...any) {
+func (d *decision) resizePool(t *Template) {
+	addNote := func(format string, args ...any) {
 		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: fmt.Sprintf(format, args...)})
 	}
 	before, known := d.Before.Wanted[t.Name]
@@ -126,15 +126,15 @@ func (d *decision) pool(t *Template) {
 		d.plan.After.Drifted[t.Name] = recent
 	}
 	demand, checked := d.Demand[t.Name]
-	m := d.members(t)
+	m := d.findMembers(t)
 	if checked && demand.Err != nil || m.unknown {
 		if known {
 			d.plan.After.Wanted[t.Name] = before
 		}
 		if m.unknown {
-			say("%d there, not scaled: nothing tells whether some of them run", d.occupied[t.Name])
+			addNote("%d there, not scaled: nothing tells whether some of them run", d.occupied[t.Name])
 		} else {
-			say("%d there, not scaled: %v", d.occupied[t.Name], demand.Err)
+			addNote("%d there, not scaled: %v", d.occupied[t.Name], demand.Err)
 			n := &d.plan.Notes[len(d.plan.Notes)-1]
 			n.Event, n.Detail = EventCheckFailed, demand.Err.Error()
 		}
@@ -175,19 +175,19 @@ func (d *decision) pool(t *Template) {
 	case there < wanted:
 		d.grow(t, &m, wanted-there, fmt.Sprintf("%d wanted, %d there", wanted, there))
 	case known && stay > max(wanted, before):
-		d.retire(t, &m, stay-max(wanted, before), fmt.Sprintf("%d wanted, %d there", wanted, stay))
+		d.retireSessions(t, &m, stay-max(wanted, before), fmt.Sprintf("%d wanted, %d there", wanted, stay))
 	case stay > wanted:
-		say("%d wanted, %d there: the next tick drains %d if it sees the same", wanted, stay, stay-wanted)
+		addNote("%d wanted, %d there: the next tick drains %d if it sees the same", wanted, stay, stay-wanted)
 	}
-	d.drift(t, &m, wanted, max(0, wanted-there)+m.draining, len(recent))
+	d.drainDrifted(t, &m, wanted, max(0, wanted-there)+m.draining, len(recent))
 }
 
 // grow adds n active sessions to a pool: reactivated ones first, then new ones.
-func (d *decision) grow(t *Template, m *members, n int, why string) {
+func (d *decision) grow(t *Template, m *poolMembers, n int, why string) {
 	if n <= 0 {
 		return
 	}
-	if not, ok := d.startable(t); !ok {
+	if not, ok := d.canStart(t); !ok {
 		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: why + "; " + not})
 		return
 	}
@@ -218,9 +218,9 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 			again.CrashCount, again.LastCrashAt = again.CrashCount+1, d.Now
 			after := d.enterState(s.Session, lifecycle.Active, lifecycle.Reactivated)
 			after.Generation++
-			after.Slot, after.DrainReason, after.DrainAt, after.ArchivedAt = d.slot(t), "", time.Time{}, time.Time{}
+			after.Slot, after.DrainReason, after.DrainAt, after.ArchivedAt = d.freeSlot(t), "", time.Time{}, time.Time{}
 			after.CrashCount, after.CrashSince, after.CrashReason, after.QuarantineCycle, after.QuarantineUntil = 0, time.Time{}, "", 0, time.Time{}
-			d.act(lifecycle.Reactivate, s, after, why).Failed = &again
+			d.addAction(lifecycle.Reactivate, s, after, why).Failed = &again
 			n--
 		}
 	}
@@ -229,13 +229,13 @@ func (d *decision) grow(t *Template, m *members, n int, why string) {
 		if i < len(m.drained) {
 			replaces = m.drained[i].ID
 		}
-		d.create(t, replaces, why)
+		d.planCreate(t, replaces, why)
 	}
 }
 
-// create plans a new session of the pool. replaces is the id of the one that it replaces, or "".
-func (d *decision) create(t *Template, replaces, why string) {
-	slot, reason := d.slot(t), lifecycle.PoolScaleUp
+// planCreate plans a new session of the pool. replaces is the id of the one that it replaces, or "".
+func (d *decision) planCreate(t *Template, replaces, why string) {
+	slot, reason := d.freeSlot(t), lifecycle.PoolScaleUp
 	if replaces != "" {
 		reason = lifecycle.ConfigDriftReplace
 	}
@@ -246,8 +246,8 @@ func (d *decision) create(t *Template, replaces, why string) {
 	}})
 }
 
-// slot returns the lowest free number in the pool. A draining session still has its own.
-func (d *decision) slot(t *Template) int {
+// freeSlot returns the lowest free number in the pool. A draining session still has its own.
+func (d *decision) freeSlot(t *Template) int {
 	taken := map[int]bool{}
 	for _, s := range d.Sessions {
 		if s.Pool == t.Name && (s.State.Occupies() || s.State == lifecycle.Draining) {
@@ -266,19 +266,19 @@ func (d *decision) slot(t *Template) int {
 	return slot
 }
 
-// retire removes n sessions from a pool: suspended ones first, then those of which nothing would be
+// retireSessions removes n sessions from a pool: suspended ones first, then those of which nothing would be
 // cut off (Busy is empty), then the others, each in the pool's archive order. Active ones it only
 // proposes, in d.retired: shrink decides whether they drain.
-func (d *decision) retire(t *Template, m *members, n int, why string) {
+func (d *decision) retireSessions(t *Template, m *poolMembers, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
-		if n > 0 && !d.acted[s.ID] {
-			d.act(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why)
+		if n > 0 && !d.hasAction[s.ID] {
+			d.addAction(lifecycle.Archive, s, d.enterState(s.Session, lifecycle.Archived, lifecycle.SuspendedScaleDown), why)
 			n--
 		}
 	}
 	slices.SortStableFunc(m.active, func(a, b Session) int {
 		newest := -byCreation(a, b)
-		if c := cmp.Compare(b2i(a.Busy != ""), b2i(b.Busy != "")); c != 0 {
+		if c := cmp.Compare(boolToInt(a.Busy != ""), boolToInt(b.Busy != "")); c != 0 {
 			return c
 		}
 		switch t.Pool.ArchiveOrder {
@@ -286,14 +286,14 @@ func (d *decision) retire(t *Template, m *members, n int, why string) {
 			return -newest
 		case IdleFirst:
 			// Those that are not idle come last.
-			return cmp.Or(-cmp.Compare(b2i(!a.Idle.IsZero()), b2i(!b.Idle.IsZero())), a.Idle.Compare(b.Idle), newest)
+			return cmp.Or(-cmp.Compare(boolToInt(!a.Idle.IsZero()), boolToInt(!b.Idle.IsZero())), a.Idle.Compare(b.Idle), newest)
 		}
 		return newest
 	})
 	for _, s := range m.active {
-		if n > 0 && !d.acted[s.ID] {
-			d.acted[s.ID] = true
-			d.retired = append(d.retired, newAction(lifecycle.Drain, s.Session, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), why))
+		if n > 0 && !d.hasAction[s.ID] {
+			d.hasAction[s.ID] = true
+			d.toRetire = append(d.toRetire, newAction(lifecycle.Drain, s.Session, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), why))
 			n--
 		}
 	}
@@ -305,7 +305,7 @@ func byCreation(a, b Session) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Slot, b.Slot), cmp.Compare(a.ID, b.ID))
 }
 
-func b2i(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -315,10 +315,10 @@ func b2i(b bool) int {
 // maxRetiring is how many sessions may always retire at once whose template is there.
 const maxRetiring = 3
 
-// shrink retires the sessions, unless that were most of the town's. A half-read file or a
+// retireProposed retires the sessions, unless that were most of the town's. A half-read file or a
 // broken check must not end everything; where a template is gone, half is most, however few
 // that are.
-func (d *decision) shrink() {
+func (d *decision) retireProposed() {
 	active, gone := 0, false
 	for _, s := range d.Sessions {
 		if s.State == lifecycle.Active {
@@ -326,14 +326,14 @@ func (d *decision) shrink() {
 		}
 	}
 	leave := map[string]int{} // by template
-	for _, a := range d.retired {
+	for _, a := range d.toRetire {
 		leave[a.Session.Template]++
 		t := d.templates[a.Session.Pool]
 		gone = gone || t == nil || t.Pool == nil
 	}
-	n := len(d.retired)
+	n := len(d.toRetire)
 	if few := n <= active/2 && (!gone || 2*n < active); few || n <= maxRetiring && !gone || d.Force {
-		d.plan.Actions = append(d.plan.Actions, d.retired...)
+		d.plan.Actions = append(d.plan.Actions, d.toRetire...)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(leave)) {
@@ -343,47 +343,47 @@ func (d *decision) shrink() {
 	}
 }
 
-// drift drains sessions whose configuration has changed, a few at a time. missing is how
+// drainDrifted drains sessions whose configuration has changed, a few at a time. missing is how
 // many sessions the pool lacks already. The last running session is drained only once its
 // replacement runs, if the pool's max has room for both.
-func (d *decision) drift(t *Template, m *members, wanted, missing, recent int) {
+func (d *decision) drainDrifted(t *Template, m *poolMembers, wanted, missing, recent int) {
 	starting, stay := m.running-len(m.active), 0
 	for _, s := range m.active {
-		stay += b2i(!d.acted[s.ID])
+		stay += boolToInt(!d.hasAction[s.ID])
 	}
 	for _, s := range m.active {
-		if d.acted[s.ID] {
+		if d.hasAction[s.ID] {
 			continue
 		}
-		if old, ahead := m.ahead[s.ID]; ahead && old.Wanted != "" && !drifted(old) {
-			d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), "what it was to replace has the new configuration")
+		if old, ahead := m.ahead[s.ID]; ahead && old.Wanted != "" && !hasDrifted(old) {
+			d.addAction(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ScaleDown), "what it was to replace has the new configuration")
 			stay--
 			continue
 		}
-		if !drifted(s) {
+		if !hasDrifted(s) {
 			continue
 		}
 		switch {
 		case s.Pinned:
-			d.logf(s, "", "keeps its old configuration (%s): it is pinned", differs(s))
+			d.addNote(s, "", "keeps its old configuration (%s): it is pinned", differingText(s))
 		case s.Attached, s.Asks:
-			d.logf(s, "", "keeps its old configuration (%s) while somebody looks at it or it waits for an answer", differs(s))
+			d.addNote(s, "", "keeps its old configuration (%s) while somebody looks at it or it waits for an answer", differingText(s))
 		case s.Busy != "": // its end would come after drain_timeout, most likely in the same turn
-			d.logf(s, "", "keeps its old configuration (%s) while %s", differs(s), s.Busy)
+			d.addNote(s, "", "keeps its old configuration (%s) while %s", differingText(s), s.Busy)
 		case recent >= t.Pool.MaxReplaced:
-			d.logf(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differs(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow))
+			d.addNote(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differingText(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow))
 		case missing+starting >= t.Pool.MaxUnavailable:
 		case stay == 1 && wanted > 0 && d.occupied[t.Name] < t.Pool.Max:
-			if why, ok := d.startable(t); !ok {
-				d.logf(s, "", "keeps its old configuration (%s): %s", differs(s), why)
+			if why, ok := d.canStart(t); !ok {
+				d.addNote(s, "", "keeps its old configuration (%s): %s", differingText(s), why)
 			} else if missing+starting == 0 {
-				d.create(t, s.ID, "its predecessor's configuration changed: "+differs(s))
+				d.planCreate(t, s.ID, "its predecessor's configuration changed: "+differingText(s))
 				starting++
 			}
 		default:
 			recent++
-			d.act(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ConfigDrift),
-				fmt.Sprintf("its configuration changed: %s (%d of %d in %s)", differs(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow)))
+			d.addAction(lifecycle.Drain, s, d.enterState(s.Session, lifecycle.Draining, lifecycle.ConfigDrift),
+				fmt.Sprintf("its configuration changed: %s (%d of %d in %s)", differingText(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow)))
 			missing++
 			stay--
 		}

@@ -639,7 +639,7 @@ func TestDriftOfTheLastOne(t *testing.T) {
 				look := func() {
 					n := 0
 					for _, b := range w.sessions {
-						n += b2i(b.routed && b.alive == Alive)
+						n += boolToInt(b.routed && b.alive == Alive)
 					}
 					least = min(least, n)
 				}

@@ -88,8 +88,8 @@ var Repairs = []Repair{
 	{lifecycle.Closed, 0, int(Unknown), AnyValue, WaitForIt, ""},
 }
 
-// repair returns the row for a session, or false for an unknown state.
-func repair(s Session) (Repair, bool) {
+// findRepair returns the row for a session, or false for an unknown state.
+func findRepair(s Session) (Repair, bool) {
 	fits := func(want int, is bool) bool { return want == AnyValue || (want == 1) == is }
 	for _, row := range Repairs {
 		if row.State == s.State && fits(row.Marker, s.Routed) && fits(row.Pool, s.Pool != "") &&
@@ -100,22 +100,22 @@ func repair(s Session) (Repair, bool) {
 	return Repair{}, false
 }
 
-// failing updates which templates have sessions that do not stay alive, and notes it once,
+// updateFailing updates which templates have sessions that do not stay alive, and notes it once,
 // when the first is quarantined or given up. After a session is given up, the pool rests
 // before it makes another, twice as long each time.
-func (d *decision) failing() {
+func (d *decision) updateFailing() {
 	for i := range d.Templates {
 		t := &d.Templates[i]
-		f, was := d.Before.Failing[t.Name]
+		f, wasNoted := d.Before.Failing[t.Name]
 		if last := d.Now.Add(t.pauseAfter(f.Times)); f.Until.After(last) || f.Since.After(d.Now) { // the clock was set back
 			f.Since = d.Now
 			if f.Until.After(last) {
 				f.Until = last
 			}
 		}
-		is := was && d.stillFails(t, f)
-		if !is {
-			f, was = Failing{}, false
+		fails := wasNoted && d.stillFails(t, f)
+		if !fails {
+			f, wasNoted = Failing{}, false
 		}
 		for _, a := range d.plan.Actions {
 			if a.Session.Template != t.Name || a.Change != lifecycle.Quarantine && !d.gaveUp[a.Before.ID] {
@@ -125,18 +125,18 @@ func (d *decision) failing() {
 				f.Times++
 				f.Until = d.Now.Add(t.pauseAfter(f.Times))
 			}
-			if !is {
-				is, f.Since = true, d.Now
+			if !fails {
+				fails, f.Since = true, d.Now
 			}
 			if a.Session.CrashReason != "" {
 				f.Reason = a.Session.CrashReason
 			}
-			if !was {
-				was = true
+			if !wasNoted {
+				wasNoted = true
 				d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Session: a.Session.ID, Event: EventFailing, Text: a.Why})
 			}
 		}
-		if is {
+		if fails {
 			d.plan.After.Failing[t.Name] = f
 		}
 	}
@@ -150,7 +150,7 @@ func (t *Template) pauseAfter(times int) time.Duration {
 // stillFails reports whether a failing template still fails: no session that was made since
 // is healthy, and one has crashed or was given up recently.
 func (d *decision) stillFails(t *Template, f Failing) bool {
-	is := !f.Until.IsZero() && d.Now.Before(f.Until.Add(longestRest))
+	fails := !f.Until.IsZero() && d.Now.Before(f.Until.Add(longestRest))
 	for i := range d.Sessions {
 		s := &d.Sessions[i]
 		if s.Template != t.Name || !s.State.Occupies() {
@@ -159,7 +159,7 @@ func (d *decision) stillFails(t *Template, f Failing) bool {
 		if s.State == lifecycle.Active && s.Alive == Alive && !s.CreatedAt.Before(f.Since) && d.Now.Sub(laterTime(s.ActiveAt, s.LastCrashAt)) >= t.QuarantineHealthy {
 			return false
 		}
-		is = is || s.CrashCount > 0 || s.QuarantineCycle > 0 || s.State == lifecycle.Quarantined
+		fails = fails || s.CrashCount > 0 || s.QuarantineCycle > 0 || s.State == lifecycle.Quarantined
 	}
-	return is
+	return fails
 }

@@ -34,7 +34,7 @@ func TestEachCombinationHasARow(t *testing.T) {
 			for _, alive := range []Liveness{Unknown, Dead, Alive} {
 				for _, pool := range []string{"", "worker"} {
 					b := inState(s.State, pool, marker, alive)
-					row, ok := repair(Session{Session: b.Session, Alive: alive, Routed: marker})
+					row, ok := findRepair(Session{Session: b.Session, Alive: alive, Routed: marker})
 					if !ok {
 						t.Errorf("%s, marker %v, runtime %s, pool %q: no row", s.State, marker, alive, pool)
 					}

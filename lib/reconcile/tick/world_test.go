@@ -137,7 +137,7 @@ func (w *world) facts() Facts {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.sessions)) {
 		b := w.sessions[id]
-		s := Session{Session: b.Session, Alive: b.alive, Routed: b.routed, Claims: b.claims, Idle: b.idle, Attached: b.attached, Asks: b.asks, Busy: b.busy, Left: b.left, Limited: b.limited, Started: b.started, Ended: b.said}
+		s := Session{Session: b.Session, Alive: b.alive, Routed: b.routed, Claims: b.claims, Idle: b.idle, Attached: b.attached, Asks: b.asks, Busy: b.busy, EndedByPerson: b.left, Limited: b.limited, Started: b.started, Ended: b.said}
 		if w.find(b.Template) != nil {
 			s.Wanted = b.wanted
 		}

@@ -49,16 +49,16 @@ type Line struct {
 	Key string `json:"key,omitempty"`
 }
 
-// Clean removes secrets from a line.
-func (l *Line) Clean(redact func(string) string) {
+// Redact removes secrets from a line.
+func (l *Line) Redact(redact func(string) string) {
 	for _, s := range []*string{&l.CWD, &l.Text, &l.Tool, &l.Result} {
 		*s = redact(strings.ToValidUTF8(*s, "\uFFFD"))
 	}
 }
 
-// Unwritten encodes a line for another process, which redacts and appends it. The result
+// EncodeUnwritten encodes a line for another process, which redacts and appends it. The result
 // follows unescaped, because escaping takes as long as a hook may run.
-func (l Line) Unwritten() (string, error) {
+func (l Line) EncodeUnwritten() (string, error) {
 	result := l.Result
 	l.Result = ""
 	data, err := json.Marshal(l)
@@ -107,7 +107,7 @@ func Append(root, agent string, id session.ID, l Line) error {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
-		err = atomicfile.OursAlone(info)
+		err = atomicfile.CheckPrivate(info)
 	}
 	if err != nil {
 		return atomicfile.Error("use", path, err)
@@ -163,7 +163,7 @@ func (r Reader) Find(store string, each func(conversation.File)) error {
 // Metadata reads the whole file: the last line has the time of the last entry.
 func (r Reader) Metadata(f conversation.File) (m conversation.Metadata, err error) {
 	m.ID = f.ID
-	_, err = lines(f.Path, 0, func(l Line, _ int64) bool {
+	_, err = forEachLine(f.Path, 0, func(l Line, _ int64) bool {
 		if m.Started.IsZero() {
 			m.Started = l.Time
 		}
@@ -177,14 +177,14 @@ func (r Reader) Metadata(f conversation.File) (m conversation.Metadata, err erro
 	return m, err
 }
 
-// repeat is the time within which a second wiring of the same hook repeats an input.
-const repeat = 5 * time.Second
+// repeatWindow is the time within which a second wiring of the same hook repeats an input.
+const repeatWindow = 5 * time.Second
 
 // Read gives the entries. A line of a call gives the call and its result.
 func (r Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	at := map[string]time.Time{} // the last time of each key
-	return lines(f.Path, o.From, func(l Line, begin int64) bool {
-		if last, there := at[l.Key]; there && l.Key != "" && l.Time.Sub(last) < repeat {
+	return forEachLine(f.Path, o.From, func(l Line, begin int64) bool {
+		if last, there := at[l.Key]; there && l.Key != "" && l.Time.Sub(last) < repeatWindow {
 			return true
 		}
 		at[l.Key] = l.Time
@@ -199,8 +199,8 @@ func (r Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// lines is conversation.Lines for a file of hooks. It skips what it cannot read.
-func lines(path string, from int64, each func(l Line, at int64) bool) (int64, error) {
+// forEachLine is conversation.Lines for a file of hooks. It skips what it cannot read.
+func forEachLine(path string, from int64, each func(l Line, at int64) bool) (int64, error) {
 	return conversation.Lines(path, from, func(line []byte, at int64) bool {
 		var l Line
 		if json.Unmarshal(line, &l) != nil || l.Kind == "" {

@@ -27,45 +27,45 @@ type Writer struct {
 	// Clean is applied to each text.
 	Clean func(string) string
 
-	w     *bufio.Writer
-	err   error
-	begun bool // the current list has an element
+	w          *bufio.Writer
+	err        error
+	needsComma bool // the current list has an element
 }
 
 // NewWriter begins a document.
 func NewWriter(to io.Writer, program, version string, clean func(string) string) *Writer {
 	w := &Writer{Program: program, Version: version, Clean: clean, w: bufio.NewWriter(to)}
-	w.raw(`{"resourceSpans":[`)
+	w.writeRaw(`{"resourceSpans":[`)
 	return w
 }
 
 func (w *Writer) Close() error {
-	w.raw("]}\n")
+	w.writeRaw("]}\n")
 	w.err = cmp.Or(w.err, w.w.Flush())
 	return w.err
 }
 
-func (w *Writer) raw(text string) {
+func (w *Writer) writeRaw(text string) {
 	if w.err == nil {
 		_, w.err = w.w.WriteString(text)
 	}
 }
 
-func (w *Writer) item(v any) {
+func (w *Writer) writeItem(v any) {
 	data, err := json.Marshal(v)
 	w.err = cmp.Or(w.err, err)
-	if w.begun {
-		w.raw(",")
+	if w.needsComma {
+		w.writeRaw(",")
 	}
-	w.begun = true
-	w.raw("\n" + string(data))
+	w.needsComma = true
+	w.writeRaw("\n" + string(data))
 }
 
 // OTLP's span kinds and status codes.
 const (
-	internal = 1
-	client   = 3
-	failed   = 2
+	kindInternal = 1
+	kindClient   = 3
+	statusError  = 2
 )
 
 type span struct {
@@ -95,8 +95,8 @@ type value struct {
 	Number *string `json:"intValue,omitempty"`
 }
 
-// texts returns attributes from names and values, without empty values.
-func texts(pairs ...string) (all []attribute) {
+// textAttributes returns attributes from names and values, without empty values.
+func textAttributes(pairs ...string) (all []attribute) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
 			all = append(all, attribute{pairs[i], value{Text: &pairs[i+1]}})
@@ -105,15 +105,15 @@ func texts(pairs ...string) (all []attribute) {
 	return all
 }
 
-func number(key string, n int64) attribute {
+func numberAttribute(key string, n int64) attribute {
 	s := strconv.FormatInt(n, 10)
 	return attribute{key, value{Number: &s}}
 }
 
-func nano(t time.Time) string { return strconv.FormatInt(max(t.UnixNano(), 0), 10) }
+func unixNano(t time.Time) string { return strconv.FormatInt(max(t.UnixNano(), 0), 10) }
 
-// id returns the first size bytes of a digest. The same span has the same id in every export.
-func id(size int, parts ...string) string {
+// shortID returns the first size bytes of a digest. The same span has the same id in every export.
+func shortID(size int, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write([]byte(p + "\x00"))
@@ -126,8 +126,10 @@ const (
 	spanSize  = 8
 )
 
-// root returns the id of a session's own span.
-func root(agent, session string) string { return id(spanSize, agent, session, "invoke_agent") }
+// rootSpanID returns the id of a session's own span.
+func rootSpanID(agent, session string) string {
+	return shortID(spanSize, agent, session, "invoke_agent")
+}
 
 // Add writes a record. A subagent's spans are in the trace of its session.
 func (w *Writer) Add(s record.Store, of record.ID) error {
@@ -136,53 +138,53 @@ func (w *Writer) Add(s record.Store, of record.ID) error {
 		return err
 	}
 	agent, session := w.Clean(i.Agent), w.Clean(i.Session)
-	about := texts("service.name", agent, "gt.record.id", string(of), "gt.cwd", w.Clean(i.CWD))
+	about := textAttributes("service.name", agent, "gt.record.id", string(of), "gt.cwd", w.Clean(i.CWD))
 	resource, err := json.Marshal(map[string]any{"attributes": about})
 	if err != nil {
 		return err
 	}
-	if w.begun {
-		w.raw(",")
+	if w.needsComma {
+		w.writeRaw(",")
 	}
 	scope, err := json.Marshal(map[string]string{"name": w.Program, "version": w.Version})
 	if err != nil {
 		return err
 	}
-	w.raw("\n" + `{"resource":` + string(resource) + `,"schemaUrl":"` + Schema + `","scopeSpans":[{"scope":` + string(scope) + `,"schemaUrl":"` + Schema + `","spans":[`)
-	w.begun = false
+	w.writeRaw("\n" + `{"resource":` + string(resource) + `,"schemaUrl":"` + Schema + `","scopeSpans":[{"scope":` + string(scope) + `,"schemaUrl":"` + Schema + `","spans":[`)
+	w.needsComma = false
 
-	t := trace{w: w, agent: agent, session: session, from: i.Started, last: i.Started, same: map[string]int{}}
-	t.id, t.root = id(traceSize, i.Agent, cmp.Or(i.Parent, i.Session)), root(i.Agent, i.Session)
-	if err := s.Events(of, t.event); err != nil {
+	t := trace{w: w, agent: agent, session: session, from: i.Started, last: i.Started, repeats: map[string]int{}}
+	t.id, t.root = shortID(traceSize, i.Agent, cmp.Or(i.Parent, i.Session)), rootSpanID(i.Agent, i.Session)
+	if err := s.Events(of, t.addEvent); err != nil {
 		return err
 	}
 	self := span{
-		Trace: t.id, ID: t.root, Name: "invoke_agent " + agent, Kind: internal,
-		Start: nano(i.Started), End: nano(laterTime(laterTime(i.Started, i.Ended), t.last)),
-		About: append(texts("gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", agent, "gen_ai.provider.name", Provider(t.model), "gen_ai.conversation.id", session),
-			number("gen_ai.usage.input_tokens", t.in), number("gen_ai.usage.output_tokens", t.out)),
+		Trace: t.id, ID: t.root, Name: "invoke_agent " + agent, Kind: kindInternal,
+		Start: unixNano(i.Started), End: unixNano(laterTime(laterTime(i.Started, i.Ended), t.last)),
+		About: append(textAttributes("gen_ai.operation.name", "invoke_agent", "gen_ai.agent.name", agent, "gen_ai.provider.name", Provider(t.model), "gen_ai.conversation.id", session),
+			numberAttribute("gen_ai.usage.input_tokens", t.tokensIn), numberAttribute("gen_ai.usage.output_tokens", t.tokensOut)),
 	}
 	if i.Parent != "" {
-		self.Parent = root(i.Agent, i.Parent)
+		self.Parent = rootSpanID(i.Agent, i.Parent)
 	}
-	w.item(self)
-	w.raw("]}]}")
+	w.writeItem(self)
+	w.writeRaw("]}]}")
 	return w.err
 }
 
 type trace struct {
-	w              *Writer
-	id, root       string
-	agent, session string
-	model          string         // the last one
-	from, last     time.Time      // start of the session, end of the last span
-	in, out        int64          // tokens
-	same           map[string]int // how many spans have the same key
+	w                   *Writer
+	id, root            string
+	agent, session      string
+	model               string         // the last one
+	from, last          time.Time      // start of the session, end of the last span
+	tokensIn, tokensOut int64          // tokens
+	repeats             map[string]int // how many spans have the same key
 }
 
-// event writes the span of a request or a tool call. Other events have none.
-func (t *trace) event(e record.Happened) error {
-	s := span{Trace: t.id, Parent: t.root, Kind: internal}
+// addEvent writes the span of a request or a tool call. Other events have none.
+func (t *trace) addEvent(e record.Event) error {
+	s := span{Trace: t.id, Parent: t.root, Kind: kindInternal}
 	end := e.Time
 	if end.IsZero() {
 		end = t.last
@@ -195,12 +197,12 @@ func (t *trace) event(e record.Happened) error {
 			start = end.Add(-time.Duration(*e.LatencyMs) * time.Millisecond)
 		}
 		t.model = t.w.Clean(e.Model)
-		s.Name, s.Kind = strings.TrimSpace("chat "+t.model), client
-		s.About = texts("gen_ai.operation.name", "chat", "gen_ai.provider.name", Provider(t.model), "gen_ai.request.model", t.model, "gen_ai.conversation.id", t.session)
+		s.Name, s.Kind = strings.TrimSpace("chat "+t.model), kindClient
+		s.About = textAttributes("gen_ai.operation.name", "chat", "gen_ai.provider.name", Provider(t.model), "gen_ai.request.model", t.model, "gen_ai.conversation.id", t.session)
 		if u := e.Usage; u != nil {
-			t.in, t.out = t.in+u.Prompt, t.out+u.Completion
-			s.About = append(s.About, number("gen_ai.usage.input_tokens", u.Prompt), number("gen_ai.usage.output_tokens", u.Completion),
-				number("gen_ai.usage.cache_read.input_tokens", u.CacheRead), number("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite))
+			t.tokensIn, t.tokensOut = t.tokensIn+u.Prompt, t.tokensOut+u.Completion
+			s.About = append(s.About, numberAttribute("gen_ai.usage.input_tokens", u.Prompt), numberAttribute("gen_ai.usage.output_tokens", u.Completion),
+				numberAttribute("gen_ai.usage.cache_read.input_tokens", u.CacheRead), numberAttribute("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite))
 		}
 	case record.ToolCall:
 		// The event's time is when the call began.
@@ -209,21 +211,21 @@ func (t *trace) event(e record.Happened) error {
 		}
 		tool := t.w.Clean(e.Name)
 		s.Name = strings.TrimSpace("execute_tool " + tool)
-		s.About = texts("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", tool, "gen_ai.tool.call.id", t.w.Clean(e.CallID), "gen_ai.conversation.id", t.session)
+		s.About = textAttributes("gen_ai.operation.name", "execute_tool", "gen_ai.tool.name", tool, "gen_ai.tool.call.id", t.w.Clean(e.CallID), "gen_ai.conversation.id", t.session)
 		if e.Success != nil && !*e.Success {
-			s.Status = &status{failed}
-			s.About = append(s.About, texts("error.type", "tool_error")...)
+			s.Status = &status{statusError}
+			s.About = append(s.About, textAttributes("error.type", "tool_error")...)
 		}
 	default:
 		return nil
 	}
 	// If two are the same, their order tells them apart.
 	key := e.Type + " " + e.CallID + " " + e.Time.UTC().Format(time.RFC3339Nano)
-	t.same[key]++
-	s.ID = id(spanSize, t.agent, t.session, key, strconv.Itoa(t.same[key]))
-	s.Start, s.End = nano(laterTime(start, t.from)), nano(laterTime(end, t.from))
+	t.repeats[key]++
+	s.ID = shortID(spanSize, t.agent, t.session, key, strconv.Itoa(t.repeats[key]))
+	s.Start, s.End = unixNano(laterTime(start, t.from)), unixNano(laterTime(end, t.from))
 	t.last = laterTime(t.last, end)
-	t.w.item(s)
+	t.w.writeItem(s)
 	return t.w.err
 }
 

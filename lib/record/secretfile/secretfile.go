@@ -76,9 +76,9 @@ func IsSecret(file string) bool {
 	case ext == ".pub" || ext == ".md" || ext == ".go" || ext == ".html":
 		return false
 	}
-	return slices.Contains(kinds, ext) || slices.Contains(names, name) || isHistory(name) || isKey(file, name, ext) ||
-		slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(file, end) }) ||
-		slices.ContainsFunc(folders, func(dir string) bool { return strings.Contains("/"+file, dir) })
+	return slices.Contains(secretExtensions, ext) || slices.Contains(secretNames, name) || isHistory(name) || isKeyFile(file, name, ext) ||
+		slices.ContainsFunc(secretPaths, func(end string) bool { return strings.HasSuffix(file, end) }) ||
+		slices.ContainsFunc(secretFolders, func(dir string) bool { return strings.Contains("/"+file, dir) })
 }
 
 // isHistory reports whether a file is the input history of a shell or a database client:
@@ -88,9 +88,9 @@ func isHistory(name string) bool {
 		strings.HasSuffix(name, "host_history.txt") || strings.HasPrefix(name, "repl_history.")
 }
 
-// isKey reports whether a file has a key, by a name that its owner may have chosen in
+// isKeyFile reports whether a file has a key, by a name that its owner may have chosen in
 // part.
-func isKey(file, name, ext string) bool {
+func isKeyFile(file, name, ext string) bool {
 	switch {
 	case strings.HasPrefix(name, "id_rsa"), strings.HasPrefix(name, "id_dsa"), strings.HasPrefix(name, "id_ecdsa"), strings.HasPrefix(name, "id_ed25519"):
 		return true
@@ -111,15 +111,15 @@ func isKey(file, name, ext string) bool {
 	return strings.HasSuffix(name, ".tfvars.json") || strings.HasSuffix(name, ".tfstate.backup") || name == "environ" && strings.Contains(file, "proc/")
 }
 
-// kinds are the extensions of keys, password stores, and connection settings.
-var kinds = []string{
+// secretExtensions are the extensions of keys, password stores, and connection settings.
+var secretExtensions = []string{
 	".pem", ".key", ".p8", ".p12", ".pfx", ".pkcs12", ".pvk", ".jks", ".bks", ".keystore", ".keytab", ".ppk", ".asc", ".gpg", ".age", ".agekey", ".psk",
 	".kdb", ".kdbx", ".keychain", ".keychain-db", ".keyring", ".kwallet", ".agilekeychain", ".1pif", ".opvault", ".psafe3", ".enpassdb",
 	".tfvars", ".tfstate", ".ovpn", ".tblk", ".nmconnection", ".kubeconfig",
 }
 
-// names are files that are secret in any folder.
-var names = []string{
+// secretNames are files that are secret in any folder.
+var secretNames = []string{
 	".netrc", "_netrc", ".authinfo", ".npmrc", ".yarnrc", ".pypirc", ".renviron", ".dev.vars", ".secrets",
 	".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".databrickscfg", ".erlang.cookie", "credentials-config.json",
 	".git-credentials", ".vault-token", ".vault_pass", ".vault_pass.txt", "vault_pass.txt", ".vault-password", "vault-password.txt",
@@ -136,8 +136,8 @@ var names = []string{
 	".zhistory", ".histfile", ".lesshst", ".viminfo", ".dbshell", "history.sqlite",
 }
 
-// ends are files that are secret in the folder of their program.
-var ends = []string{
+// secretPaths are files that are secret in the folder of their program.
+var secretPaths = []string{
 	".aws/credentials", ".aws/config", ".docker/config.json", ".kube/config", "kubernetes/admin.conf", "gcloud/credentials.db", ".aliyun/config.json", ".bluemix/config.json",
 	"doctl/config.yaml", "hcloud/cli.toml", "scw/config.yaml", ".config/linode-cli", ".fly/config.yml", ".railway/config.json", "netlify/config.json", "configstore/firebase-tools.json",
 	".wrangler/config/default.toml", ".supabase/access-token", "stripe/config.toml", "gh/hosts.yml", "glab-cli/config.yml", ".config/hub", "git/credentials", "github-copilot/hosts.json",
@@ -147,7 +147,7 @@ var ends = []string{
 	"sites/default/settings.php", "config/parameters.yml", "pgcli/history", "nushell/history.txt", "atuin/history.db", "etc/shadow", "etc/shadow-", "etc/security/opasswd", ".ssh/identity",
 }
 
-var folders = []string{
+var secretFolders = []string{
 	"/run/secrets/", "/.gnupg/private-keys", "/.aws/sso/cache/", "/.aws/cli/cache/", "/legacy_credentials/", "/.cloudflared/", "/etc/wireguard/", "/.subversion/auth/", "/etc/iwd/",
 }
 

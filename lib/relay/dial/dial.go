@@ -31,8 +31,8 @@ import (
 // prints before it is skipped.
 const Ready = "gt-hub ready 1"
 
-// timeout bounds how long a hub may take to answer.
-const timeout = 20 * time.Second
+// answerTimeout bounds how long a hub may take to answer.
+const answerTimeout = 20 * time.Second
 
 // maxNoise bounds what is skipped, in bytes.
 const maxNoise = 64 << 10
@@ -51,20 +51,20 @@ type Hub struct {
 // Local is the URL of the hub that runs for this user on this machine.
 const Local = "local:"
 
-func path(state place.State) string { return state.Path("relay", "hub.json") }
+func hubPath(state place.State) string { return state.Path("relay", "hub.json") }
 
 // Load returns this host's hub, or fs.ErrNotExist.
 func Load(state place.State) (h Hub, err error) {
-	return h, atomicfile.ReadJSON(path(state), 64<<10, &h)
+	return h, atomicfile.ReadJSON(hubPath(state), 64<<10, &h)
 }
 
 // Store keeps this host's hub, synced to disk.
 func (h Hub) Store(state place.State) error {
-	return state.WriteJSON(path(state), h, atomicfile.Synced)
+	return state.WriteJSON(hubPath(state), h, atomicfile.Synced)
 }
 
 // Forget removes this host's hub.
-func Forget(state place.State) error { return atomicfile.Remove(path(state)) }
+func Forget(state place.State) error { return atomicfile.Remove(hubPath(state)) }
 
 // Check returns an error unless the hub can be dialled.
 func (h Hub) Check() error {
@@ -106,8 +106,8 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 		return nil, err
 	}
 	opts := []nats.Option{
-		nats.NoReconnect(), nats.NoEcho(), nats.Name("gt-relay"), nats.Timeout(timeout), nats.PingInterval(2 * time.Minute), nats.MaxPingsOutstanding(2),
-		nats.CustomInboxPrefix(streams.Inbox(keys.Public())),
+		nats.NoReconnect(), nats.NoEcho(), nats.Name("gt-relay"), nats.Timeout(answerTimeout), nats.PingInterval(2 * time.Minute), nats.MaxPingsOutstanding(2),
+		nats.CustomInboxPrefix(streams.InboxPrefix(keys.Public())),
 	}
 	u, err := url.Parse(h.URL)
 	if err != nil {
@@ -124,20 +124,20 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 			return nil, err
 		}
 	case u.Scheme == "gt":
-		opts, address = append(opts, nats.Secure(invite.Pinned(h.Fingerprint)), nkey(keys)), "tls://"+u.Host
+		opts, address = append(opts, nats.Secure(invite.Pinned(h.Fingerprint)), nkeyOption(keys)), "tls://"+u.Host
 	case h.Creds != "":
 		opts = append(opts, nats.UserCredentials(h.Creds))
 	default:
-		opts = append(opts, nkey(keys))
+		opts = append(opts, nkeyOption(keys))
 	}
 	if program != nil {
-		c, err := p.pipe(ctx, program)
+		c, err := p.startPiped(ctx, program)
 		if err != nil {
 			return nil, err
 		}
 		opts = append(opts, nats.SetCustomDialer(singleConn{c}))
 	} else {
-		d := &interruptible{ctx: ctx}
+		d := &ctxDialer{ctx: ctx}
 		defer d.stop()
 		opts = append(opts, nats.SetCustomDialer(d))
 	}
@@ -151,24 +151,24 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 	return nc, err
 }
 
-func nkey(keys *seal.Keys) nats.Option { return nats.Nkey(keys.Public(), keys.Sign) }
+func nkeyOption(keys *seal.Keys) nats.Option { return nats.Nkey(keys.Public(), keys.Sign) }
 
-// interruptible dials connections that close when the context ends before stop: NATS knows no
+// ctxDialer dials connections that close when the context ends before stop: NATS knows no
 // context, and an address that answers nothing would hold up ctrl-C.
-type interruptible struct {
+type ctxDialer struct {
 	ctx   context.Context
 	conns []func() bool
 }
 
-func (i *interruptible) Dial(network, address string) (net.Conn, error) {
-	c, err := (&net.Dialer{Timeout: timeout}).DialContext(i.ctx, network, address)
+func (i *ctxDialer) Dial(network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: answerTimeout}).DialContext(i.ctx, network, address)
 	if err == nil {
 		i.conns = append(i.conns, context.AfterFunc(i.ctx, func() { c.Close() }))
 	}
 	return c, err
 }
 
-func (i *interruptible) stop() {
+func (i *ctxDialer) stop() {
 	for _, stop := range i.conns {
 		stop()
 	}
@@ -213,8 +213,8 @@ func sshArgs(u *url.URL, ask bool) ([]string, error) {
 	return append(args, "--", host, fmt.Sprintf(remoteHub, name)), nil
 }
 
-// pipe starts a program that speaks NATS on its standard input and output.
-func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
+// startPiped starts a program that speaks NATS on its standard input and output.
+func (p Program) startPiped(ctx context.Context, args []string) (net.Conn, error) {
 	path, err := process.LookPath(args[0], "", p.Environ)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (p Program) pipe(ctx context.Context, args []string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, path, args[1:]...)
 	cmd.Env = p.Environ
-	stderr := new(tail)
+	stderr := new(tailBuffer)
 	cmd.Stderr = stderr
 	if p.Terminal != nil {
 		cmd.Stderr = io.MultiWriter(stderr, p.Terminal)
@@ -275,10 +275,10 @@ func awaitReady(from *bufio.Reader) error {
 	return errors.New("it printed too much before gt-hub was ready")
 }
 
-// tail keeps the end of what a program writes.
-type tail struct{ data []byte }
+// tailBuffer keeps the end of what a program writes.
+type tailBuffer struct{ data []byte }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *tailBuffer) Write(p []byte) (int, error) {
 	t.data = append(t.data, p...)
 	t.data = t.data[max(len(t.data)-4096, 0):]
 	return len(p), nil

@@ -31,14 +31,14 @@ func TestInterrupted(t *testing.T) {
 		if c, err := l.Accept(); err == nil {
 			defer c.Close()
 			time.AfterFunc(200*time.Millisecond, interrupt) // once it waits for what a hub says first
-			time.Sleep(timeout)
+			time.Sleep(answerTimeout)
 		}
 	}()
 	began := time.Now()
 	if _, err := (Hub{URL: "nats://" + l.Addr().String()}).Connect(ctx, keys, Program{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > timeout/2 {
+	if took := time.Since(began); took > answerTimeout/2 {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -121,7 +121,7 @@ func Read(f *os.File, w Want, lines bool) (Chunk, error) {
 	if c.At > info.Size() {
 		c.At = 0
 	} else if c.At > 0 {
-		if c.Before, err = Check(f, c.At); err != nil || c.Before != w.Check {
+		if c.Before, err = PrefixSum(f, c.At); err != nil || c.Before != w.Check {
 			c.At, c.Before = 0, ""
 		}
 	}
@@ -160,8 +160,8 @@ func LastLine(f *os.File, from, size int64) (int64, error) {
 	return from, nil
 }
 
-// Check returns the check of the bytes before a place; see Head.
-func Check(f *os.File, size int64) (string, error) {
+// PrefixSum returns the check of the bytes before a place; see Head.
+func PrefixSum(f *os.File, size int64) (string, error) {
 	first := make([]byte, min(size, 4<<10))
 	last := make([]byte, min(size, 64<<10))
 	if _, err := f.ReadAt(first, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -174,27 +174,27 @@ func Check(f *os.File, size int64) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// CheckAt returns the check of the first size bytes of the file at path; see Head.
-func CheckAt(path string, size int64) (string, error) {
+// PrefixSumOf returns the check of the first size bytes of the file at path; see Head.
+func PrefixSumOf(path string, size int64) (string, error) {
 	f, err := atomicfile.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	return Check(f, size)
+	return PrefixSum(f, size)
 }
 
-const part = ".part"
+const partSuffix = ".part"
 
-// growing returns the file to which bytes of the copy at path are appended.
-func growing(path string) string {
-	if atomicfile.Exists(path + part) {
-		return path + part
+// growingPath returns the file to which bytes of the copy at path are appended.
+func growingPath(path string) string {
+	if atomicfile.Exists(path + partSuffix) {
+		return path + partSuffix
 	}
 	return path
 }
 
-func size(path string) int64 {
+func sizeOf(path string) int64 {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return 0
@@ -205,24 +205,24 @@ func size(path string) int64 {
 // Size returns the size of the copy at path: 0 if there is none, and -1 while a new one grows
 // beside it.
 func Size(path string) int64 {
-	if growing(path) != path {
+	if growingPath(path) != path {
 		return -1
 	}
-	return size(path)
+	return sizeOf(path)
 }
 
-// Lacking returns what to ask for to go on with the copy at path.
-func Lacking(name, path string) (w Want, err error) {
-	path = growing(path)
-	if w.Name, w.From = name, size(path); w.From > 0 {
-		w.Check, err = CheckAt(path, w.From)
+// NextWant returns what to ask for to go on with the copy at path.
+func NextWant(name, path string) (w Want, err error) {
+	path = growingPath(path)
+	if w.Name, w.From = name, sizeOf(path); w.From > 0 {
+		w.Check, err = PrefixSumOf(path, w.From)
 	}
 	return w, err
 }
 
 // Discard removes the copy at path, and what grows beside it.
 func Discard(path string) error {
-	return errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+part))
+	return errors.Join(atomicfile.Remove(path), atomicfile.Remove(path+partSuffix))
 }
 
 // Append appends to the copy at path what it lacks of a chunk, up to a size of most bytes. same
@@ -230,22 +230,22 @@ func Discard(path string) error {
 // that begins otherwise; only the latter ends a copy that grows beside another one. complete reports
 // whether the copy is complete now.
 func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
-	to := growing(path)
+	to := growingPath(path)
 	if c.restarts() {
-		to = path + part
+		to = path + partSuffix
 		if err := atomicfile.Remove(to); err != nil {
 			return false, false, err
 		}
 	}
-	if c.At > size(to) { // a part between them is missing
+	if c.At > sizeOf(to) { // a part between them is missing
 		return false, false, nil
 	}
 	end := max(min(c.Size, most), c.At) // mutant without min: ./lib/relay/mirror TestHostile
-	same, err = write(to, c.At, c.Before, c.Data[:min(int64(len(c.Data)), end-c.At)])
+	same, err = appendAt(to, c.At, c.Before, c.Data[:min(int64(len(c.Data)), end-c.At)])
 	if err == nil && !same && to != path {
 		err = atomicfile.Remove(to)
 	}
-	if err != nil || !same || size(to) < end {
+	if err != nil || !same || sizeOf(to) < end {
 		return same, false, err
 	}
 	if to != path { // mutant never: TestHistory
@@ -254,9 +254,9 @@ func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
 	return true, err == nil, err
 }
 
-// write writes what the file at path lacks of the bytes at a place within it or at its end. same
+// appendAt writes what the file at path lacks of the bytes at a place within it or at its end. same
 // is false, and nothing is written, if it differs from what the bytes are of.
-func write(path string, at int64, before string, data []byte) (same bool, err error) {
+func appendAt(path string, at int64, before string, data []byte) (same bool, err error) {
 	if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
 		return false, err
 	}
@@ -266,12 +266,12 @@ func write(path string, at int64, before string, data []byte) (same bool, err er
 	}
 	defer f.Close()
 	if at > 0 {
-		sum, err := Check(f, at)
+		sum, err := PrefixSum(f, at)
 		if err != nil || sum != before { // mutant never: TestOtherBeginning
 			return false, atomicfile.Error("read", path, err)
 		}
 	}
-	known := make([]byte, min(size(path)-at, int64(len(data))))
+	known := make([]byte, min(sizeOf(path)-at, int64(len(data))))
 	if _, err := f.ReadAt(known, at); err != nil || !bytes.HasPrefix(data, known) {
 		return false, atomicfile.Error("read", path, err)
 	}
@@ -284,23 +284,23 @@ func write(path string, at int64, before string, data []byte) (same bool, err er
 // Source follows the logs of this host. It remembers in <state>/relay/feeds.json what was sent.
 type Source struct {
 	state place.State
-	sent  map[string]*sent
+	sent  map[string]*sentState
 }
 
-type sent struct {
+type sentState struct {
 	Head
-	seen fs.FileInfo // when it had nothing new
+	unchangedInfo fs.FileInfo // when it had nothing new
 }
 
 // NewSource returns a Source that goes on where the last one stopped.
 func NewSource(state place.State) (*Source, error) {
-	s := &Source{state, map[string]*sent{}}
+	s := &Source{state, map[string]*sentState{}}
 	data, err := atomicfile.IfExists(atomicfile.Read(s.path(), 16<<20))
 	if err != nil {
 		return nil, err
 	}
 	if json.Unmarshal(data, &s.sent) != nil { // that each is sent again is all it costs
-		s.sent = map[string]*sent{}
+		s.sent = map[string]*sentState{}
 	}
 	return s, nil
 }
@@ -331,55 +331,55 @@ func (s *Source) NextChunk(name, path string) (c Chunk, ok bool, err error) {
 	if err != nil {
 		return c, false, atomicfile.Error("read", path, err)
 	}
-	was := s.sent[name]
-	if was == nil {
-		was = new(sent)
-		s.sent[name] = was
+	state := s.sent[name]
+	if state == nil {
+		state = new(sentState)
+		s.sent[name] = state
 	}
-	if was.seen != nil && os.SameFile(was.seen, info) && was.seen.Size() == info.Size() && was.seen.ModTime().Equal(info.ModTime()) {
+	if state.unchangedInfo != nil && os.SameFile(state.unchangedInfo, info) && state.unchangedInfo.Size() == info.Size() && state.unchangedInfo.ModTime().Equal(info.ModTime()) {
 		return c, false, nil
 	}
-	c, err = Read(f, Want{Name: name, From: was.Size, Check: was.Check, Most: maxSent}, true)
+	c, err = Read(f, Want{Name: name, From: state.Size, Check: state.Check, Most: maxSent}, true)
 	if err == nil && len(c.Data) == 0 {
-		if was.seen = info; c.restarts() {
-			was.Head = Head{}
+		if state.unchangedInfo = info; c.restarts() {
+			state.Head = Head{}
 		}
 	}
 	return c, len(c.Data) > 0, err
 }
 
-// Sent records that a chunk of NextChunk was sent.
-func (s *Source) Sent(c Chunk, path string) (err error) {
+// RecordSent records that a chunk of NextChunk was sent.
+func (s *Source) RecordSent(c Chunk, path string) (err error) {
 	was := s.sent[c.Name]
 	was.Size = c.At + int64(len(c.Data))
-	was.Check, err = CheckAt(path, was.Size)
+	was.Check, err = PrefixSumOf(path, was.Size)
 	return err
 }
 
 // Copies are the copies of another host's logs, in one folder.
 type Copies struct {
 	dir  string
-	logs map[string]*copied
+	logs map[string]*copyState
 	most int64 // MaxBytes
 }
 
-// copied is what is known of the copy of a log.
-type copied struct {
-	// doubted reports that the log may begin otherwise by now.
-	doubted bool
-	checked string // the check of the head that it was last found to be as
+// copyState is what is known of the copy of a log.
+type copyState struct {
+	// isDoubted reports that the log may begin otherwise by now.
+	isDoubted   bool
+	checkedHead string // the check of the head that it was last found to be as
 }
 
 // OpenCopies returns the copies in a folder.
 func OpenCopies(dir string) (*Copies, error) {
-	c := &Copies{dir, map[string]*copied{}, MaxBytes}
-	if path := c.Path("events"); atomicfile.Exists(growing(path)) {
-		c.logs["events"] = new(copied)
+	c := &Copies{dir, map[string]*copyState{}, MaxBytes}
+	if path := c.Path("events"); atomicfile.Exists(growingPath(path)) {
+		c.logs["events"] = new(copyState)
 	}
 	towns, err := atomicfile.Entries(filepath.Join(dir, "towns"))
 	for _, e := range towns {
 		if name := "town." + e.Name(); CheckName(name) == nil {
-			c.logs[name] = new(copied)
+			c.logs[name] = new(copyState)
 		}
 	}
 	return c, err
@@ -396,7 +396,7 @@ func (c *Copies) Path(name string) string {
 // totalSize returns how many bytes the copies have.
 func (c *Copies) totalSize() (n int64) {
 	for name := range c.logs {
-		n += size(c.Path(name)) + size(c.Path(name)+part)
+		n += sizeOf(c.Path(name)) + sizeOf(c.Path(name)+partSuffix)
 	}
 	return n
 }
@@ -405,9 +405,9 @@ func (c *Copies) totalSize() (n int64) {
 // for one more than MaxFeeds.
 var ErrFull = fmt.Errorf("the copy would become larger than %d MiB, or all than %d, or there are over %d", MaxCopy>>20, MaxBytes>>20, MaxFeeds)
 
-// Add adds a chunk to its copy, and reports whether the copy took it. Otherwise, or if it is not
+// AddChunk adds a chunk to its copy, and reports whether the copy took it. Otherwise, or if it is not
 // complete, Want says what to ask for.
-func (c *Copies) Add(ch Chunk) (taken bool, err error) {
+func (c *Copies) AddChunk(ch Chunk) (taken bool, err error) {
 	if err := CheckName(ch.Name); err != nil || ch.None {
 		return false, err
 	}
@@ -418,41 +418,41 @@ func (c *Copies) Add(ch Chunk) (taken bool, err error) {
 		c.totalSize()+n > c.most: // mutant never: TestMostBytes
 		return false, ErrFull
 	case l == nil:
-		l = new(copied)
+		l = new(copyState)
 		c.logs[ch.Name] = l
 	}
 	if ch.restarts() {
-		l.checked = ""
+		l.checkedHead = ""
 	}
 	taken, _, err = Append(c.Path(ch.Name), ch, MaxCopy)
-	l.doubted = err == nil && !taken
+	l.isDoubted = err == nil && !taken
 	return taken, err
 }
 
 // Compare compares a copy with a new head of its log, which the log had just now.
 func (c *Copies) Compare(name string, head Head) {
-	l, have := c.logs[name], size(c.Path(name))
+	l, have := c.logs[name], sizeOf(c.Path(name))
 	switch {
 	case l == nil:
 	case have > head.Size: // a backup was restored there, unless a newer head is on its way
-		l.doubted = true
-	case have == head.Size && have > 0 && l.checked != head.Check:
-		if sum, err := CheckAt(c.Path(name), have); err != nil || sum != head.Check {
-			l.doubted = true
+		l.isDoubted = true
+	case have == head.Size && have > 0 && l.checkedHead != head.Check:
+		if sum, err := PrefixSumOf(c.Path(name), have); err != nil || sum != head.Check {
+			l.isDoubted = true
 			return
 		}
-		l.checked = head.Check
+		l.checkedHead = head.Check
 	}
 }
 
-// Complete reports whether a copy has what its log has, as far as is known.
-func (c *Copies) Complete(name string, head Head) bool {
+// IsComplete reports whether a copy has what its log has, as far as is known.
+func (c *Copies) IsComplete(name string, head Head) bool {
 	l := c.logs[name]
 	if l == nil {
 		return head.Size == 0
 	}
-	return !l.doubted && Size(c.Path(name)) >= head.Size
+	return !l.isDoubted && Size(c.Path(name)) >= head.Size
 }
 
 // Want returns what to ask for to go on with the copy of a log.
-func (c *Copies) Want(name string) (Want, error) { return Lacking(name, c.Path(name)) }
+func (c *Copies) Want(name string) (Want, error) { return NextWant(name, c.Path(name)) }

@@ -52,7 +52,7 @@ func TestHistory(t *testing.T) {
 					return
 				}
 				wire = append(wire, ch)
-				noError(t, s.Sent(ch, log))
+				noError(t, s.RecordSent(ch, log))
 			}
 		}
 		write := func(data []byte) {
@@ -115,13 +115,13 @@ func TestHistory(t *testing.T) {
 			"deliver": func(*rapid.T) {
 				if newest < len(wire) {
 					newest = rapid.IntRange(newest, len(wire)-1).Draw(t, "which")
-					_, err := c.Add(wire[newest])
+					_, err := c.AddChunk(wire[newest])
 					noError(t, err)
 				}
 			},
 			"deliver all": func(*rapid.T) {
 				for _, ch := range wire[newest:] {
-					_, err := c.Add(ch)
+					_, err := c.AddChunk(ch)
 					noError(t, err)
 				}
 				newest = len(wire)
@@ -152,7 +152,7 @@ func TestHistory(t *testing.T) {
 		for range 400 {
 			send()
 			for _, ch := range wire {
-				_, err := c.Add(ch)
+				_, err := c.AddChunk(ch)
 				noError(t, err)
 			}
 			wire = nil
@@ -161,7 +161,7 @@ func TestHistory(t *testing.T) {
 				t.Fatal("the log has no head")
 			}
 			c.Compare("events", head)
-			if c.Complete("events", head) {
+			if c.IsComplete("events", head) {
 				break
 			}
 			w, err := c.Want("events")
@@ -174,7 +174,7 @@ func TestHistory(t *testing.T) {
 			noError(t, err)
 			ch, err = Unmarshal(data)
 			noError(t, err)
-			_, err = c.Add(ch)
+			_, err = c.AddChunk(ch)
 			noError(t, err)
 		}
 		want, _ := os.ReadFile(log)
@@ -200,8 +200,8 @@ func TestLateHead(t *testing.T) {
 		ch, ok, err := s.NextChunk("events", log)
 		noError(t, err)
 		if ok {
-			noError(t, s.Sent(ch, log))
-			_, err := c.Add(ch)
+			noError(t, s.RecordSent(ch, log))
+			_, err := c.AddChunk(ch)
 			noError(t, err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestLateHead(t *testing.T) {
 		_, err = f.WriteString("{}\n")
 		noError(t, errors.Join(err, f.Close()))
 		send()
-		if !c.Complete("events", head) {
+		if !c.IsComplete("events", head) {
 			t.Fatal(c.Want("events"))
 		}
 	}
@@ -237,7 +237,7 @@ func TestHostileChunks(t *testing.T) {
 		{Name: "events", For: MaxCopy, At: MaxCopy, Size: MaxCopy + 2}, {Name: "events", For: 5, At: 5, Size: 7}, {Name: "events", None: true, Size: 2},
 	} {
 		ch.Data = []byte("x\n")
-		if taken, _ := c.Add(ch); taken {
+		if taken, _ := c.AddChunk(ch); taken {
 			t.Errorf("%+v was taken", ch)
 		}
 	}
@@ -252,7 +252,7 @@ func TestOtherBeginning(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "events")
 	noError(t, os.WriteFile(path, []byte("ours\n"), 0o600))
 	noError(t, os.WriteFile(other, []byte("them\n"), 0o600))
-	before, err := CheckAt(other, 5)
+	before, err := PrefixSumOf(other, 5)
 	noError(t, err)
 	c := Chunk{Name: "events", For: 5, At: 5, Size: 10, Before: before, Data: []byte("more\n")}
 	if same, complete, err := Append(path, c, MaxCopy); same || complete || err != nil {
@@ -272,7 +272,7 @@ func TestMostBytes(t *testing.T) {
 	testenv.NoError(t, err)
 	c.most = 10
 	add := func(name, text string) error {
-		_, err := c.Add(Chunk{Name: name, Size: int64(len(text)), Data: []byte(text)})
+		_, err := c.AddChunk(Chunk{Name: name, Size: int64(len(text)), Data: []byte(text)})
 		return err
 	}
 	testenv.NoError(t, add("events", "12345\n"))
@@ -299,9 +299,9 @@ func TestReplacedAndGrows(t *testing.T) {
 			if !ok {
 				return
 			}
-			noError(t, s.Sent(ch, log))
+			noError(t, s.RecordSent(ch, log))
 			if came {
-				_, err = c.Add(ch)
+				_, err = c.AddChunk(ch)
 				noError(t, err)
 			}
 		}
@@ -320,7 +320,7 @@ func TestReplacedAndGrows(t *testing.T) {
 		_, err = f.WriteString("one more\n")
 		noError(t, errors.Join(err, f.Close()))
 		send(true)
-		if c.Complete("events", s.Heads()["events"]) {
+		if c.IsComplete("events", s.Heads()["events"]) {
 			break
 		}
 		w, err := c.Want("events")
@@ -329,7 +329,7 @@ func TestReplacedAndGrows(t *testing.T) {
 		noError(t, err)
 		ch, err := Read(f, w, true)
 		noError(t, errors.Join(err, f.Close()))
-		_, err = c.Add(ch)
+		_, err = c.AddChunk(ch)
 		noError(t, err)
 	}
 	want, _ := os.ReadFile(log)

@@ -29,22 +29,22 @@ import (
 // to the host's own inbox alone, and messages of the size that their kind has.
 
 const (
-	gateWait    = 5 * time.Second  // for the handshake and the first command
-	strangers   = 512              // connections that have not proved a key; see register
-	consumerFor = 10 * time.Minute // how long a consumer may lie there unused
-	consumers   = 512              // that a host may make in that time
-	questions   = 8                // that wait at a consumer
-	heartbeat   = 5 * time.Second  // how often the server says at most that it has nothing
-	maxLine     = 4096
+	gateWait     = 5 * time.Second  // for the handshake and the first command
+	maxUnproved  = 512              // connections that have not proved a key; see register
+	consumerLife = 10 * time.Minute // how long a consumer may lie there unused
+	maxConsumers = 512              // that a host may make in that time
+	maxQuestions = 8                // that wait at a consumer
+	minHeartbeat = 5 * time.Second  // how often the server says at most that it has nothing
+	maxLine      = 4096
 
 	lettersRate   = 100 // a second and host
 	lettersAtOnce = 1024
 
-	maxRequest  = 64 << 10 // of JetStream
-	maxInvited  = 4096
-	mostAllowed = 4096 // hosts that one can tell what it allows them
-	connections = 2    // of a host, each with maxPending; one more ends its oldest: a lost network leaves one
-	maxPending  = 32 << 20
+	maxRequest     = 64 << 10 // of JetStream
+	maxInvited     = 4096
+	mostAllowed    = 4096 // hosts that one can tell what it allows them
+	maxConnections = 2    // of a host, each with maxPending; one more ends its oldest: a lost network leaves one
+	maxPending     = 32 << 20
 )
 
 // kindSizes bounds the messages of each kind, in bytes.
@@ -53,30 +53,30 @@ var kindSizes = map[string]int{
 	"feed": streams.MaxMessage / 2, "to": streams.MaxLetter, "ask": streams.MaxMessage / 2, "chunk": streams.MaxMessage,
 }
 
-// gated begins the user of a connection through a gate, followed by the gate's number. One without
+// gatedUser begins the user of a connection through a gate, followed by the gate's number. One without
 // a user comes from this process, or from its socket, and may do everything.
-const gated = "gated "
+const gatedUser = "gated "
 
 // gate is the connection of one host.
 type gate struct {
-	hub    *Hub
-	conn   net.Conn
-	from   *bufio.Reader // the host
-	server net.Conn
-	inbox  string // prefix of its replies
-	key    string // "" for one with an invitation
-	number string
-	proved bool // the server has seen that the key is the host's
+	hub       *Hub
+	conn      net.Conn
+	fromHost  *bufio.Reader // the host
+	server    net.Conn
+	inbox     string // prefix of its replies
+	key       string // "" for one with an invitation
+	number    string
+	keyProved bool // the server has seen that the key is the host's
 }
 
-// register notes a connection. If there are too many of strangers, it ends the oldest of the address
+// registerGate notes a connection. If there are too many of strangers, it ends the oldest of the address
 // that has most of them, so that a flood from one address keeps out nobody else.
-func (h *Hub) register(g *gate) {
+func (h *Hub) registerGate(g *gate) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.gates = append(h.gates, g)
-	unproved := slices.DeleteFunc(slices.Clone(h.gates), func(g *gate) bool { return g.proved })
-	if len(unproved) <= strangers { // mutant always: TestStrangers
+	unproved := slices.DeleteFunc(slices.Clone(h.gates), func(g *gate) bool { return g.keyProved })
+	if len(unproved) <= maxUnproved { // mutant always: TestStrangers
 		return
 	}
 	counts, oldest := map[string]int{}, unproved[0]
@@ -92,18 +92,18 @@ func (h *Hub) register(g *gate) {
 	oldest.conn.Close()
 }
 
-// prove notes that the host of a connection has proved its key, and ends its oldest one if it has too
+// markProved notes that the host of a connection has proved its key, and ends its oldest one if it has too
 // many: it could take all that the system has for others.
-func (h *Hub) prove(number string) {
+func (h *Hub) markProved(number string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := slices.IndexFunc(h.gates, func(g *gate) bool { return g.number == number })
 	if at < 0 {
 		return
 	}
-	h.gates[at].proved = true
-	own := slices.DeleteFunc(slices.Clone(h.gates), func(g *gate) bool { return !g.proved || g.key != h.gates[at].key })
-	if len(own) > connections { // mutant never: TestManyConnections
+	h.gates[at].keyProved = true
+	own := slices.DeleteFunc(slices.Clone(h.gates), func(g *gate) bool { return !g.keyProved || g.key != h.gates[at].key })
+	if len(own) > maxConnections { // mutant never: TestManyConnections
 		oldest := own[0]
 		h.gates = slices.DeleteFunc(h.gates, func(g *gate) bool { return g == oldest })
 		cli.Go(func() { // what its host does not read would hold up the other half
@@ -117,7 +117,7 @@ func (h *Hub) prove(number string) {
 func (g *gate) isProved() bool {
 	g.hub.mu.Lock()
 	defer g.hub.mu.Unlock()
-	return g.proved || g.key == ""
+	return g.keyProved || g.key == ""
 }
 
 // address is the host's, without its port.
@@ -129,8 +129,8 @@ func (g *gate) address() string {
 	return host
 }
 
-// accept takes connections of hosts until the listener is closed.
-func (h *Hub) accept(l net.Listener, config *tls.Config) {
+// acceptHosts takes connections of hosts until the listener is closed.
+func (h *Hub) acceptHosts(l net.Listener, config *tls.Config) {
 	for {
 		c, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -141,20 +141,20 @@ func (h *Hub) accept(l net.Listener, config *tls.Config) {
 		}
 		cli.Go(func() {
 			defer c.Close()
-			_ = h.pass(c, config) // a host that says nonsense
+			_ = h.passThrough(c, config) // a host that says nonsense
 		})
 	}
 }
 
-// pass takes one connection.
-func (h *Hub) pass(c net.Conn, config *tls.Config) error {
+// passThrough takes one connection.
+func (h *Hub) passThrough(c net.Conn, config *tls.Config) error {
 	server, err := h.server.InProcessConn()
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	g := &gate{hub: h, conn: c, server: server, number: rand.Text()}
-	h.register(g)
+	h.registerGate(g)
 	defer func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -180,8 +180,8 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 	if err := secure.HandshakeContext(context.Background()); err != nil {
 		return err
 	}
-	g.from = bufio.NewReaderSize(secure, maxLine)
-	if err := g.connect(); err != nil {
+	g.fromHost = bufio.NewReaderSize(secure, maxLine)
+	if err := g.forwardConnect(); err != nil {
 		return err
 	}
 	_ = c.SetDeadline(time.Time{})
@@ -192,7 +192,7 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 		secure.Close()
 	})
 	for err == nil {
-		err = g.command()
+		err = g.forwardCommand()
 	}
 	if errors.Is(err, io.ErrClosedPipe) { // the server has closed it, and said why
 		<-copied
@@ -202,7 +202,7 @@ func (h *Hub) pass(c net.Conn, config *tls.Config) error {
 
 // readLine reads one command: its name, in upper case, and the rest of the line.
 func (g *gate) readLine() (op, rest string, err error) {
-	line, err := g.from.ReadSlice('\n')
+	line, err := g.fromHost.ReadSlice('\n')
 	if err != nil {
 		return "", "", err
 	}
@@ -228,8 +228,8 @@ type connectOptions struct {
 	Sig          string `json:"sig"`
 }
 
-// connect takes the first command, which says who the host is. The server checks that.
-func (g *gate) connect() error {
+// forwardConnect takes the first command, which says who the host is. The server checks that.
+func (g *gate) forwardConnect() error {
 	op, rest, err := g.readLine()
 	if err != nil || op != "CONNECT" {
 		return errors.Join(err, errors.New("no CONNECT"))
@@ -241,9 +241,9 @@ func (g *gate) connect() error {
 	if says.User == invite.User {
 		g.inbox = "_INBOX."
 	} else {
-		says.User = gated + g.number
+		says.User = gatedUser + g.number
 		g.key = says.Nkey
-		g.inbox = streams.Inbox(g.key) + "."
+		g.inbox = streams.InboxPrefix(g.key) + "."
 	}
 	data, err := json.Marshal(says)
 	if err == nil {
@@ -252,8 +252,8 @@ func (g *gate) connect() error {
 	return err
 }
 
-// command takes one more command.
-func (g *gate) command() error {
+// forwardCommand takes one more command.
+func (g *gate) forwardCommand() error {
 	op, rest, err := g.readLine()
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (g *gate) command() error {
 	case "PING", "PONG", "SUB", "UNSUB":
 		_, err = fmt.Fprintf(g.server, "%s %s\r\n", op, rest)
 	case "PUB": // no relay sends HPUB: headers have the server empty a subject, trace, expire or schedule
-		err = g.publish(rest)
+		err = g.forwardPublish(rest)
 	case "": // an empty line
 	default:
 		err = fmt.Errorf("unknown command %.20q", op)
@@ -270,8 +270,8 @@ func (g *gate) command() error {
 	return err
 }
 
-// publish takes a message: "subject [reply] size".
-func (g *gate) publish(rest string) error {
+// forwardPublish takes a message: "subject [reply] size".
+func (g *gate) forwardPublish(rest string) error {
 	words := strings.Fields(rest)
 	if len(words) < 2 || len(words) > 3 {
 		return errors.New("a message without a subject")
@@ -287,59 +287,59 @@ func (g *gate) publish(rest string) error {
 	if !g.isProved() {
 		return errors.New("a message before the key is proved") // its limits are another host's
 	}
-	if why := g.refuses(subject, reply, size); why != "" {
-		if _, err := io.CopyN(io.Discard, g.from, int64(size)+2); err != nil {
+	if why := g.whyRefused(subject, reply, size); why != "" {
+		if _, err := io.CopyN(io.Discard, g.fromHost, int64(size)+2); err != nil {
 			return err
 		}
-		return g.refuse(why)
+		return g.sendRefusal(why)
 	}
 	if !strings.HasPrefix(subject, "$JS.") {
 		if strings.Contains(subject, ".to.") { // receipts are as many as what others sent, and cheap
-			if err := g.hub.pace(g.key).Wait(context.Background()); err != nil {
+			if err := g.hub.letterLimiter(g.key).Wait(context.Background()); err != nil {
 				return err
 			}
 		}
 		if _, err := fmt.Fprintf(g.server, "PUB %s\r\n", strings.Join(words, " ")); err != nil { // as it was read here
 			return err
 		}
-		_, err = io.CopyN(g.server, g.from, int64(size)+2)
+		_, err = io.CopyN(g.server, g.fromHost, int64(size)+2)
 		return err
 	}
 	body := make([]byte, size+2)
-	if _, err := io.ReadFull(g.from, body); err != nil {
+	if _, err := io.ReadFull(g.fromHost, body); err != nil {
 		return err
 	}
-	text, why := g.hub.request(g.key, subject, body[:size])
+	text, why := g.hub.rewriteRequest(g.key, subject, body[:size])
 	if why != "" {
-		return g.refuse(why)
+		return g.sendRefusal(why)
 	}
 	words[len(words)-1] = strconv.Itoa(len(text))
 	_, err = fmt.Fprintf(g.server, "PUB %s\r\n%s\r\n", strings.Join(words, " "), text)
 	return err
 }
 
-// pace returns how fast a host may send letters: the hub syncs each to disk before the next one, and
+// letterLimiter returns how fast a host may send letters: the hub syncs each to disk before the next one, and
 // those of others wait.
-func (h *Hub) pace(key string) *rate.Limiter {
+func (h *Hub) letterLimiter(key string) *rate.Limiter {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l := h.paces[key]
+	l := h.letterLimiters[key]
 	if l == nil {
 		l = rate.NewLimiter(lettersRate, lettersAtOnce)
-		h.paces[key] = l
+		h.letterLimiters[key] = l
 	}
 	return l
 }
 
-// refuse tells the host that a message was not taken. The server says so, between what else it
+// sendRefusal tells the host that a message was not taken. The server says so, between what else it
 // says, because nobody may publish under this subject.
-func (g *gate) refuse(why string) error {
+func (g *gate) sendRefusal(why string) error {
 	_, err := fmt.Fprintf(g.server, "PUB _refused.%s 0\r\n\r\n", strings.ReplaceAll(why, " ", "-"))
 	return err
 }
 
-// refuses returns why a message is not taken, or "".
-func (g *gate) refuses(subject, reply string, size int) string {
+// whyRefused returns why a message is not taken, or "".
+func (g *gate) whyRefused(subject, reply string, size int) string {
 	if reply != "" && !strings.HasPrefix(reply, g.inbox) { // mutant never: TestWhatAHostMayDo
 		return "a reply outside of its inbox"
 	}
@@ -379,28 +379,28 @@ func (h *Hub) mayTell(from, to string) bool {
 	return all[to]
 }
 
-// request returns what the server is told of a request, in the gate's own words: the server may
+// rewriteRequest returns what the server is told of a request, in the gate's own words: the server may
 // read the host's otherwise, such as a "config" and a second one that is null. Or it returns why
 // the request is not taken.
-func (h *Hub) request(key, subject string, text []byte) (says []byte, why string) {
+func (h *Hub) rewriteRequest(key, subject string, text []byte) (says []byte, why string) {
 	switch {
 	case strings.HasPrefix(subject, "$JS.API.CONSUMER.CREATE."):
-		return h.consumer(key, text)
+		return h.rewriteConsumer(key, text)
 	case strings.HasPrefix(subject, "$JS.API.CONSUMER.MSG.NEXT."):
-		return question(text)
+		return rewriteQuestion(text)
 	}
 	return nil, "" // no relay says more
 }
 
-// asked are the settings of a consumer that a relay makes. With others the server would write to
+// consumerSettings are the settings of a consumer that a relay makes. With others the server would write to
 // any subject, or keep it for ever.
-var asked = []string{
+var consumerSettings = []string{
 	"name", "deliver_policy", "opt_start_seq", "opt_start_time", "ack_policy", "filter_subject", "filter_subjects", "replay_policy",
 	"num_replicas", "mem_storage", "inactive_threshold",
 }
 
-// consumer returns how a host asks for a consumer, or why it may not have it.
-func (h *Hub) consumer(key string, text []byte) (says []byte, why string) {
+// rewriteConsumer returns how a host asks for a consumer, or why it may not have it.
+func (h *Hub) rewriteConsumer(key string, text []byte) (says []byte, why string) {
 	var asks struct {
 		Stream string         `json:"stream_name"`
 		Config map[string]any `json:"config"`
@@ -413,25 +413,25 @@ func (h *Hub) consumer(key string, text []byte) (says []byte, why string) {
 		asks.Config = map[string]any{}
 	}
 	for name, value := range asks.Config {
-		if !slices.Contains(asked, name) {
+		if !slices.Contains(consumerSettings, name) {
 			return nil, "a consumer with " + name
 		}
-		if n, ok := value.(float64); name == "inactive_threshold" && (!ok || n <= 0 || n > float64(consumerFor)) {
+		if n, ok := value.(float64); name == "inactive_threshold" && (!ok || n <= 0 || n > float64(consumerLife)) {
 			return nil, "a consumer that stays"
 		}
 	}
-	asks.Config["max_waiting"] = questions
+	asks.Config["max_waiting"] = maxQuestions
 	asks.Action = "create" // it changes none
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m := h.made[key]
-	if now := h.Now(); now.Sub(m.since).Abs() > consumerFor {
-		m = made{since: now}
+	m := h.consumersMade[key]
+	if now := h.Now(); now.Sub(m.since).Abs() > consumerLife {
+		m = consumerCount{since: now}
 	}
-	if m.n++; m.n > consumers {
+	if m.n++; m.n > maxConsumers {
 		return nil, "too many consumers"
 	}
-	h.made[key] = m
+	h.consumersMade[key] = m
 	says, err := json.Marshal(asks)
 	if err != nil {
 		return nil, "no consumer"
@@ -439,9 +439,9 @@ func (h *Hub) consumer(key string, text []byte) (says []byte, why string) {
 	return says, ""
 }
 
-// question returns how a host asks for messages, or why it may not ask. While there are none, the
+// rewriteQuestion returns how a host asks for messages, or why it may not ask. While there are none, the
 // server says so as often as it was asked to.
-func question(text []byte) (says []byte, why string) {
+func rewriteQuestion(text []byte) (says []byte, why string) {
 	var asks struct {
 		Expires   time.Duration `json:"expires,omitempty"`
 		Batch     int           `json:"batch,omitempty"`
@@ -452,7 +452,7 @@ func question(text []byte) (says []byte, why string) {
 	if json.Unmarshal(text, &asks) != nil {
 		return nil, "no question"
 	}
-	if asks.Heartbeat != 0 && asks.Heartbeat < heartbeat { // mutant never: TestWhatAHostMayDo
+	if asks.Heartbeat != 0 && asks.Heartbeat < minHeartbeat { // mutant never: TestWhatAHostMayDo
 		return nil, "heartbeats too often"
 	}
 	says, err := json.Marshal(asks)
@@ -462,8 +462,8 @@ func question(text []byte) (says []byte, why string) {
 	return says, ""
 }
 
-// made counts the consumers that a host has made since a time.
-type made struct {
+// consumerCount counts the consumers that a host has made since a time.
+type consumerCount struct {
 	since time.Time
 	n     int
 }

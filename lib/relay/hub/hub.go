@@ -66,22 +66,22 @@ type Options struct {
 // Hub is a running hub.
 type Hub struct {
 	Options
-	server   *server.Server
-	nc       *nats.Conn
-	js       jetstream.JetStream
-	cert     tls.Certificate
-	clients  atomic.Int64
-	lastSeen atomic.Int64 // nanoseconds since 1970
-	storage  server.JetStreamConfig
-	listener net.Listener // nil without Options.Listen
-	shares   int          // into how many parts the room for letters is divided
+	server     *server.Server
+	nc         *nats.Conn
+	js         jetstream.JetStream
+	cert       tls.Certificate
+	clients    atomic.Int64
+	lastSeen   atomic.Int64 // nanoseconds since 1970
+	storage    server.JetStreamConfig
+	listener   net.Listener // nil without Options.Listen
+	shareCount int          // into how many parts the room for letters is divided
 
-	mu         sync.Mutex
-	allowances map[string]map[string]bool // see mayTell
-	made       map[string]made
-	paces      map[string]*rate.Limiter // of letters, by key
-	gates      []*gate                  // the oldest first
-	full       atomic.Bool              // the disk was full, and streams take no more
+	mu             sync.Mutex
+	allowances     map[string]map[string]bool // see mayTell
+	consumersMade  map[string]consumerCount
+	letterLimiters map[string]*rate.Limiter // of letters, by key
+	gates          []*gate                  // the oldest first
+	diskFull       atomic.Bool              // the disk was full, and streams take no more
 }
 
 // InviteFor is how long an invitation can be used.
@@ -89,15 +89,15 @@ const InviteFor = 15 * time.Minute
 
 // Start starts a hub. Its store belongs to one process at a time; the caller holds a lock.
 func Start(o Options) (h *Hub, err error) {
-	h = &Hub{Options: o, allowances: map[string]map[string]bool{}, made: map[string]made{}, paces: map[string]*rate.Limiter{}}
+	h = &Hub{Options: o, allowances: map[string]map[string]bool{}, consumersMade: map[string]consumerCount{}, letterLimiters: map[string]*rate.Limiter{}}
 	h.lastSeen.Store(o.Now().UnixNano())
 	for _, dir := range []string{"", "jetstream", "hosts", "invited", "removed"} {
 		path := filepath.Join(o.Store, dir)
 		if err := atomicfile.EnsurePrivateDir(path); err != nil {
 			return nil, err
 		}
-		if info, err := os.Lstat(path); err != nil || atomicfile.OursAlone(info) != nil {
-			return nil, atomicfile.Error("use", path, cmp.Or(err, atomicfile.OursAlone(info)))
+		if info, err := os.Lstat(path); err != nil || atomicfile.CheckPrivate(info) != nil {
+			return nil, atomicfile.Error("use", path, cmp.Or(err, atomicfile.CheckPrivate(info)))
 		}
 	}
 	opts := &server.Options{
@@ -123,7 +123,7 @@ func Start(o Options) (h *Hub, err error) {
 		h.server.Shutdown()
 		return nil, errors.New("the hub does not start")
 	}
-	if err := h.serve(); err != nil {
+	if err := h.setUpStreams(); err != nil {
 		h.server.Shutdown()
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func Start(o Options) (h *Hub, err error) {
 			return nil, err
 		}
 		cli.Go(func() {
-			h.accept(h.listener, &tls.Config{Certificates: []tls.Certificate{h.cert}, MinVersion: tls.VersionTLS13})
+			h.acceptHosts(h.listener, &tls.Config{Certificates: []tls.Certificate{h.cert}, MinVersion: tls.VersionTLS13})
 		})
 	}
 	return h, nil
@@ -147,7 +147,7 @@ type logger struct{ h *Hub }
 
 func (l logger) Errorf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
-	if strings.Contains(err.Error(), "no space left on device") && !l.h.full.Swap(true) {
+	if strings.Contains(err.Error(), "no space left on device") && !l.h.diskFull.Swap(true) {
 		l.h.Warn(err)
 	}
 }
@@ -158,18 +158,18 @@ func (logger) Warnf(string, ...any)                {}
 func (logger) Debugf(string, ...any)               {}
 func (logger) Tracef(string, ...any)               {}
 
-// room is what has to be free on the disk before a hub that had none goes on, in bytes.
-const room = 8 << 20
+// minFree is what has to be free on the disk before a hub that had none goes on, in bytes.
+const minFree = 8 << 20
 
 // resumeStreams makes the streams take messages again once there is room. NATS itself does that
 // with its next start.
 func (h *Hub) resumeStreams() error {
 	probe := filepath.Join(h.Store, "room")
-	err := atomicfile.Write(probe, make([]byte, room), atomicfile.Synced)
+	err := atomicfile.Write(probe, make([]byte, minFree), atomicfile.Synced)
 	if err := errors.Join(err, atomicfile.Remove(probe)); err != nil {
 		return err
 	}
-	h.full.Store(false)
+	h.diskFull.Store(false)
 	if err := h.server.ShutdownJetStream(); err != nil {
 		return err
 	}
@@ -177,11 +177,11 @@ func (h *Hub) resumeStreams() error {
 	if err := h.server.EnableJetStream(&storage); err != nil {
 		return err
 	}
-	return h.disconnect(func(string) bool { return true }) // their consumers are gone
+	return h.disconnectHosts(func(string) bool { return true }) // their consumers are gone
 }
 
-// disconnect ends the connections of those hosts for whose key which returns true.
-func (h *Hub) disconnect(which func(key string) bool) error {
+// disconnectHosts ends the connections of those hosts for whose key which returns true.
+func (h *Hub) disconnectHosts(which func(key string) bool) error {
 	conns, err := h.server.Connz(&server.ConnzOptions{Username: true, Limit: 100_000})
 	if err != nil {
 		return err
@@ -194,9 +194,9 @@ func (h *Hub) disconnect(which func(key string) bool) error {
 	return nil
 }
 
-// serve connects to the server in this process, makes the streams that all hosts share, drops the
+// setUpStreams connects to the server in this process, makes the streams that all hosts share, drops the
 // consumers that are there, and answers hosts that join by an invitation.
-func (h *Hub) serve() (err error) {
+func (h *Hub) setUpStreams() (err error) {
 	// Whoever has an invitation hears _INBOX.>.
 	if h.nc, err = nats.Connect("", nats.InProcessServer(h.server), nats.MaxReconnects(-1), nats.CustomInboxPrefix("_INBOX_HUB")); err != nil {
 		return err
@@ -206,15 +206,15 @@ func (h *Hub) serve() (err error) {
 	}
 	ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
 	defer done()
-	h.Warn(h.divide(ctx, 0))
-	for _, cfg := range streams.Shared(h.MaxStore) { // no host may make them, nor change those of an older version
+	h.Warn(h.divideRoom(ctx, 0))
+	for _, cfg := range streams.SharedStreams(h.MaxStore) { // no host may make them, nor change those of an older version
 		_, err := h.js.CreateOrUpdateStream(ctx, cfg)
 		h.Warn(err)
 	}
 	h.Warn(h.dropConsumers(ctx))
 	_, err = h.nc.Subscribe(invite.Subject, func(m *nats.Msg) {
 		answer := "ok"
-		if err := h.join(m); err != nil {
+		if err := h.admitInvited(m); err != nil {
 			answer = err.Error()
 		}
 		_ = m.Respond([]byte(answer))
@@ -265,9 +265,9 @@ func (h *Hub) Addr() string {
 // InProcessConn connects a client in this process, which may do everything.
 func (h *Hub) InProcessConn() (net.Conn, error) { return h.server.InProcessConn() }
 
-// Serve takes connections of the same user, such as those of a socket in a private folder,
+// ServeLocal takes connections of the same user, such as those of a socket in a private folder,
 // until the listener is closed. They may do everything.
-func (h *Hub) Serve(l net.Listener) {
+func (h *Hub) ServeLocal(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -280,7 +280,7 @@ func (h *Hub) Serve(l net.Listener) {
 		}
 		h.clients.Add(1)
 		cli.Go(func() {
-			Join(c, to)
+			JoinConns(c, to)
 			h.lastSeen.Store(h.Now().UnixNano())
 			h.clients.Add(-1)
 		})
@@ -295,8 +295,8 @@ func (h *Hub) Idle() time.Duration {
 	return h.Now().Sub(time.Unix(0, h.lastSeen.Load()))
 }
 
-// Join copies between two connections until one of them ends.
-func Join(a, b io.ReadWriteCloser) {
+// JoinConns copies between two connections until one of them ends.
+func JoinConns(a, b io.ReadWriteCloser) {
 	done := make(chan struct{}, 2)
 	for _, pair := range [][2]io.ReadWriteCloser{{a, b}, {b, a}} {
 		cli.Go(func() {
@@ -316,7 +316,7 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 		return true
 	}
 	if o.Username == invite.User {
-		if h.invitation(o.Password) == nil {
+		if h.checkInvitation(o.Password) == nil {
 			c.RegisterUser(&server.User{Username: invite.User, Permissions: &server.Permissions{
 				Publish:   &server.SubjectPermission{Allow: []string{invite.Subject}},
 				Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
@@ -325,14 +325,14 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 		}
 		return false
 	}
-	if seal.CheckKey(o.Nkey) != nil || !h.Knows(o.Nkey) {
+	if seal.CheckKey(o.Nkey) != nil || !h.KnowsHost(o.Nkey) {
 		return false
 	}
 	if sig, err := base64.RawURLEncoding.DecodeString(o.Sig); err != nil || seal.Verify(o.Nkey, c.GetNonce(), sig) != nil {
 		return false
 	}
-	if number, ok := strings.CutPrefix(o.Username, gated); ok {
-		h.prove(number)
+	if number, ok := strings.CutPrefix(o.Username, gatedUser); ok {
+		h.markProved(number)
 	}
 	publish, subscribe := streams.Permissions(o.Nkey)
 	c.RegisterUser(&server.User{Username: o.Nkey, Permissions: &server.Permissions{
@@ -342,8 +342,10 @@ func (h *Hub) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// Knows reports whether a host with this key may connect.
-func (h *Hub) Knows(key string) bool { return atomicfile.Exists(filepath.Join(h.Store, "hosts", key)) }
+// KnowsHost reports whether a host with this key may connect.
+func (h *Hub) KnowsHost(key string) bool {
+	return atomicfile.Exists(filepath.Join(h.Store, "hosts", key))
+}
 
 // Admit lets a host connect, and makes room for what is for it.
 func (h *Hub) Admit(key, name string) error {
@@ -352,26 +354,26 @@ func (h *Hub) Admit(key, name string) error {
 	}
 	ctx, done := context.WithTimeout(context.Background(), time.Minute)
 	defer done()
-	if err := h.clear(ctx, key); err != nil { // it was removed before
+	if err := h.clearHost(ctx, key); err != nil { // it was removed before
 		return err
 	}
-	if err := h.divide(ctx, 1); err != nil {
+	if err := h.divideRoom(ctx, 1); err != nil {
 		return err
 	}
-	if _, err := h.js.CreateOrUpdateStream(ctx, streams.ForHost(key, h.share())); err != nil {
+	if _, err := h.js.CreateOrUpdateStream(ctx, streams.InboxConfig(key, h.hostRoom())); err != nil {
 		return fmt.Errorf("no room for one more host: %w", err)
 	}
 	return atomicfile.Write(filepath.Join(h.Store, "hosts", key), []byte(name+"\n"), atomicfile.Synced)
 }
 
-// share returns how many bytes of letters the hub keeps for a host.
-func (h *Hub) share() int64 { return h.MaxStore / 2 / int64(h.shares) }
+// hostRoom returns how many bytes of letters the hub keeps for a host.
+func (h *Hub) hostRoom() int64 { return h.MaxStore / 2 / int64(h.shareCount) }
 
 // fewShares is the number of hosts up to which each has the same room.
 const fewShares = 64
 
-// divide divides half of the room among the hosts and some more.
-func (h *Hub) divide(ctx context.Context, more int) error {
+// divideRoom divides half of the room among the hosts and some more.
+func (h *Hub) divideRoom(ctx context.Context, more int) error {
 	all, err := Hosts(h.Store)
 	if err != nil {
 		return err
@@ -380,20 +382,20 @@ func (h *Hub) divide(ctx context.Context, more int) error {
 	for shares < len(all)+more {
 		shares *= 2
 	}
-	if shares == h.shares {
+	if shares == h.shareCount {
 		return nil
 	}
-	h.shares = shares
+	h.shareCount = shares
 	for key := range all {
-		if _, err := h.js.CreateOrUpdateStream(ctx, streams.ForHost(key, h.share())); err != nil {
+		if _, err := h.js.CreateOrUpdateStream(ctx, streams.InboxConfig(key, h.hostRoom())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// clear removes what a host has left that was removed.
-func (h *Hub) clear(ctx context.Context, key string) error {
+// clearHost removes what a host has left that was removed.
+func (h *Hub) clearHost(ctx context.Context, key string) error {
 	mark := filepath.Join(h.Store, "removed", key)
 	if !atomicfile.Exists(mark) {
 		return nil
@@ -427,9 +429,9 @@ func Hosts(store string) (map[string]string, error) {
 	return all, err
 }
 
-// Remove keeps a host from connecting again. A hub that runs ends its connections, and removes
+// RemoveHost keeps a host from connecting again. A hub that runs ends its connections, and removes
 // what it has left there, within Sweep's interval.
-func Remove(store, key string) error {
+func RemoveHost(store, key string) error {
 	if err := seal.CheckKey(key); err != nil {
 		return err
 	}
@@ -445,14 +447,14 @@ func Remove(store, key string) error {
 // Sweep ends the connections of hosts that were removed, removes old invitations, and goes on
 // once there is room on a full disk. The caller calls it every few seconds.
 func (h *Hub) Sweep() {
-	h.Warn(h.disconnect(func(key string) bool { return seal.CheckKey(key) == nil && !h.Knows(key) }))
-	if h.full.Load() {
+	h.Warn(h.disconnectHosts(func(key string) bool { return seal.CheckKey(key) == nil && !h.KnowsHost(key) }))
+	if h.diskFull.Load() {
 		h.Warn(h.resumeStreams())
 	}
 	removed, _ := atomicfile.Files(filepath.Join(h.Store, "removed"))
 	for _, key := range removed {
 		ctx, done := context.WithTimeout(context.Background(), time.Minute)
-		h.Warn(h.clear(ctx, key))
+		h.Warn(h.clearHost(ctx, key))
 		done()
 	}
 	dir := filepath.Join(h.Store, "invited")
@@ -498,15 +500,15 @@ func invitedFile(store, secret string) string {
 	return filepath.Join(store, "invited", hex.EncodeToString(sum[:]))
 }
 
-func (h *Hub) invitation(secret string) error {
+func (h *Hub) checkInvitation(secret string) error {
 	if invitationEnded(invitedFile(h.Store, secret), h.Now()) {
 		return invite.ErrUsed
 	}
 	return nil
 }
 
-// join admits a host that has the secret of an invitation, which admits one host only.
-func (h *Hub) join(m *nats.Msg) error {
+// admitInvited admits a host that has the secret of an invitation, which admits one host only.
+func (h *Hub) admitInvited(m *nats.Msg) error {
 	var q invite.Request
 	if err := json.Unmarshal(m.Data, &q); err != nil {
 		return err
@@ -514,7 +516,7 @@ func (h *Hub) join(m *nats.Msg) error {
 	if err := seal.CheckKey(q.Key); err != nil {
 		return err
 	}
-	if err := h.invitation(q.Secret); err != nil {
+	if err := h.checkInvitation(q.Secret); err != nil {
 		return err
 	}
 	if err := q.Check(); err != nil { // mutant never: TestWhoMayConnect
@@ -532,7 +534,7 @@ func certificate(store string, now time.Time) (tls.Certificate, error) {
 	certFile, keyFile := filepath.Join(store, "cert.pem"), filepath.Join(store, "key.pem")
 	cert, err := atomicfile.Read(certFile, 64<<10)
 	if err == nil {
-		key, err := atomicfile.ReadIf(keyFile, 64<<10, atomicfile.OursAlone)
+		key, err := atomicfile.ReadIf(keyFile, 64<<10, atomicfile.CheckPrivate)
 		if err != nil {
 			return tls.Certificate{}, atomicfile.Error("read", keyFile, err)
 		}
@@ -586,5 +588,5 @@ func (h *Hub) ConnectIf(check func() error) func(context.Context, *seal.Keys) (*
 
 // Connect connects a relay in this process.
 func (h *Hub) Connect(_ context.Context, keys *seal.Keys) (*nats.Conn, error) {
-	return nats.Connect("", nats.InProcessServer(h.server), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.Inbox(keys.Public())))
+	return nats.Connect("", nats.InProcessServer(h.server), nats.NoReconnect(), nats.NoEcho(), nats.CustomInboxPrefix(streams.InboxPrefix(keys.Public())))
 }

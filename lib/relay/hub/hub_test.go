@@ -97,7 +97,7 @@ func (w *world) host(errs *refusals) (*seal.Keys, *nats.Conn) {
 
 func (w *world) connect(k *seal.Keys, more ...nats.Option) (*nats.Conn, error) {
 	return nats.Connect("tls://"+w.Addr(), append(more, nats.Secure(invite.Pinned(w.fingerprint())), nats.Nkey(k.Public(), k.Sign),
-		nats.CustomInboxPrefix(streams.Inbox(k.Public())), nats.NoReconnect())...)
+		nats.CustomInboxPrefix(streams.InboxPrefix(k.Public())), nats.NoReconnect())...)
 }
 
 // TestWhoMayConnect shows that only an admitted host with its key gets in, and only an
@@ -148,7 +148,7 @@ func TestWhoMayConnect(t *testing.T) {
 	nc, err := w.connect(stranger)
 	testenv.NoError(t, err)
 	defer nc.Close()
-	testenv.NoError(t, Remove(w.Store, stranger.Public()))
+	testenv.NoError(t, RemoveHost(w.Store, stranger.Public()))
 	w.Sweep()
 	for end := time.Now().Add(time.Minute); !nc.IsClosed() && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
@@ -200,7 +200,7 @@ func TestOddConnect(t *testing.T) {
 			t.Errorf("a stranger who says %s is told %q", says, got)
 		}
 	}
-	reply := "PUB gt." + a.Public() + ".feed " + streams.Inbox(b.Public()) + ".x 1\r\nx"
+	reply := "PUB gt." + a.Public() + ".feed " + streams.InboxPrefix(b.Public()) + ".x 1\r\nx"
 	for _, says := range []string{`{` + honest + `}`, `{"nkey":"{b}","nKey":"{a}","sig":"{sig}"}`, `{"nKEY":"{a}","nkey":"{b}","sig":"{sig}"}`, `{"nkey":"{b}","nkey":"{a}","sig":"{sig}"}`} {
 		if got := connect(says, reply); !strings.HasPrefix(got, "-ERR") {
 			t.Errorf("a host that says %s can have an answer written to another: %q", says, got)
@@ -259,12 +259,12 @@ func TestManyConnections(t *testing.T) {
 	w := newWorld(t)
 	a, first := w.host(new(refusals))
 	_, other := w.host(new(refusals))
-	for range connections - 1 {
+	for range maxConnections - 1 {
 		nc, err := w.connect(a)
 		testenv.NoError(t, err)
 		defer nc.Close()
 	}
-	for range connections {
+	for range maxConnections {
 		if _, err := nats.Connect("tls://"+w.Addr(), nats.Secure(invite.Pinned(w.fingerprint())), nats.Nkey(a.Public(), keys(t).Sign)); !errors.Is(err, nats.ErrAuthorization) {
 			t.Fatal(err)
 		}
@@ -350,7 +350,7 @@ func TestUnread(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	w := newWorld(t)
 	_, first := w.host(new(refusals))
-	for range strangers + 100 {
+	for range maxUnproved + 100 {
 		c, err := net.Dial("tcp", w.Addr())
 		testenv.NoError(t, err)
 		defer c.Close()
@@ -360,7 +360,7 @@ func TestStrangers(t *testing.T) {
 	w.mu.Lock()
 	n := len(w.gates)
 	w.mu.Unlock()
-	if n > strangers+1 {
+	if n > maxUnproved+1 {
 		t.Errorf("%d connections", n)
 	}
 	w.host(new(refusals))
@@ -381,14 +381,14 @@ func (c *farConn) Close() error         { c.closed = true; return nil }
 func TestStrangersOfOneAddress(t *testing.T) {
 	h := new(Hub)
 	calm := &farConn{address: "10.0.0.1"}
-	h.register(&gate{conn: calm})
+	h.registerGate(&gate{conn: calm})
 	var flood []*farConn
-	for range strangers + 10 {
+	for range maxUnproved + 10 {
 		c := &farConn{address: "10.0.0.2"}
 		flood = append(flood, c)
-		h.register(&gate{conn: c})
+		h.registerGate(&gate{conn: c})
 	}
-	if calm.closed || !flood[0].closed || flood[len(flood)-1].closed || len(h.gates) != strangers {
+	if calm.closed || !flood[0].closed || flood[len(flood)-1].closed || len(h.gates) != maxUnproved {
 		t.Errorf("calm %v, first %v, last %v, %d connections", calm.closed, flood[0].closed, flood[len(flood)-1].closed, len(h.gates))
 	}
 }
@@ -457,7 +457,7 @@ func TestWhatAHostMayDo(t *testing.T) {
 	}
 	refused("send as another host", publish("gt."+b.Public()+".to."+a.Public()))
 	refused("beat as another host", publish("gt."+b.Public()+".beat"))
-	refused("publish a reply to another host", publish(streams.Inbox(b.Public())+".x"))
+	refused("publish a reply to another host", publish(streams.InboxPrefix(b.Public())+".x"))
 	refused("publish anywhere", publish("x"))
 	stolen := "gt." + b.Public() + ".to." + b.Public()
 	replyTo := func(subject string, body string) func() error {
@@ -466,7 +466,7 @@ func TestWhatAHostMayDo(t *testing.T) {
 	refused("have an acknowledgement written to another host", replyTo("gt."+a.Public()+".feed", "x"))
 	refused("have an answer written to another host", replyTo("$JS.API.STREAM.INFO."+streams.Feeds, ""))
 	refused("have messages written to another host", replyTo("$JS.API.CONSUMER.MSG.NEXT."+streams.Feeds+".c", `{"batch":100}`))
-	refused("have an answer written to another host's inbox", func() error { return ac.PublishRequest("$JS.API.INFO", streams.Inbox(b.Public())+".x", nil) })
+	refused("have an answer written to another host's inbox", func() error { return ac.PublishRequest("$JS.API.INFO", streams.InboxPrefix(b.Public())+".x", nil) })
 	create := func(config string) func() error {
 		body := fmt.Sprintf(`{"stream_name":%q,"config":{"name":"p","ack_policy":"none",%s}}`, streams.Feeds, config)
 		return request("$JS.API.CONSUMER.CREATE."+streams.Feeds+".p", json.RawMessage(body))
@@ -490,12 +490,12 @@ func TestWhatAHostMayDo(t *testing.T) {
 	}
 	for _, question := range []string{`{"expires":60000000000,"idle_heartbeat":1}`, `{"idle_heartbeat":90000000000,"IDLE_HEARTBEAT":1,"expires":200000000000}`, `x`, ``} {
 		refused("ask with "+question, func() error {
-			return ac.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+streams.Feeds+".p", streams.Inbox(a.Public())+".x", []byte(question))
+			return ac.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+streams.Feeds+".p", streams.InboxPrefix(a.Public())+".x", []byte(question))
 		})
 	}
 	made, err := w.js.Consumer(ctx, streams.Feeds, "p")
 	testenv.NoError(t, err)
-	if n := made.CachedInfo().Config.MaxWaiting; n != questions {
+	if n := made.CachedInfo().Config.MaxWaiting; n != maxQuestions {
 		t.Errorf("%d questions of a host may wait", n)
 	}
 	m, err := ac.Request("$JS.API.STREAM.INFO."+streams.InboxStream(a.Public()), []byte(`{"subjects_filter":">","deleted_details":true}`), time.Minute)
@@ -519,14 +519,14 @@ func TestWhatAHostMayDo(t *testing.T) {
 	refused("read a message of another host's stream", request("$JS.API.STREAM.MSG.GET."+in, map[string]any{"seq": 1}))
 	refused("read directly", request("$JS.API.DIRECT.GET."+in, map[string]any{"seq": 1}))
 	refused("read another host's stream", request("$JS.API.CONSUMER.CREATE."+in+".c", map[string]any{"stream_name": in, "config": map[string]any{"name": "c", "ack_policy": "none"}}))
-	refused("have another host's messages pushed to itself", request("$JS.API.CONSUMER.CREATE."+in+".d", map[string]any{"stream_name": in, "config": map[string]any{"name": "d", "deliver_subject": streams.Inbox(a.Public()) + ".x"}}))
+	refused("have another host's messages pushed to itself", request("$JS.API.CONSUMER.CREATE."+in+".d", map[string]any{"stream_name": in, "config": map[string]any{"name": "d", "deliver_subject": streams.InboxPrefix(a.Public()) + ".x"}}))
 	refused("empty a bucket", request("$JS.API.STREAM.PURGE."+streams.PresenceStream, map[string]any{}))
 	if _, err := js.Publish(ctx, "gt."+b.Public()+".beat", []byte("b")); err != nil {
 		t.Fatal(err)
 	}
 	here, err := w.js.Stream(ctx, streams.PresenceStream)
 	testenv.NoError(t, err)
-	for _, subject := range []string{">", "gt.>", "_INBOX.>", "_INBOX_*.>", streams.Inbox(b.Public()) + ".>", "gt.*.ask." + b.Public(), "gt.*.to." + b.Public(), "$JS.>", "$SYS.>"} {
+	for _, subject := range []string{">", "gt.>", "_INBOX.>", "_INBOX_*.>", streams.InboxPrefix(b.Public()) + ".>", "gt.*.ask." + b.Public(), "gt.*.to." + b.Public(), "$JS.>", "$SYS.>"} {
 		refused("subscribe to "+subject, func() error { _, err := ac.SubscribeSync(subject); return err })
 	}
 	for name, value := range map[string]string{"Nats-Rollup": "all", "Nats-Trace-Dest": "gt." + a.Public() + ".to." + b.Public(), "Nats-TTL": "1s", "Nats-Msg-Id": "x", "Nats-Schedule": "@at 2020-01-01T00:00:00Z", "X": "x"} {
@@ -579,7 +579,7 @@ func TestEveryVerb(t *testing.T) {
 		subjects, want = append(subjects, other), append(want, other)
 	}
 	for _, subject := range subjects {
-		testenv.NoError(t, ac.PublishRequest(subject, streams.Inbox(a.Public())+".x", []byte("{}")))
+		testenv.NoError(t, ac.PublishRequest(subject, streams.InboxPrefix(a.Public())+".x", []byte("{}")))
 	}
 	testenv.NoError(t, ac.FlushTimeout(time.Minute))
 	var refused []string
@@ -622,7 +622,7 @@ func TestRestartedHub(t *testing.T) {
 	testenv.NoError(t, err)
 	ctx, done := context.WithTimeout(t.Context(), time.Minute)
 	defer done()
-	testenv.NoError(t, streams.Make(ctx, js, k.Public()))
+	testenv.NoError(t, streams.MakeStreams(ctx, js, k.Public()))
 	for _, kind := range []string{"beat", "hello", "states", "allows." + k.Public(), "feed"} {
 		if _, err := js.Publish(ctx, "gt."+k.Public()+"."+kind, []byte("x")); err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -655,7 +655,7 @@ func TestAGreedyHost(t *testing.T) {
 	if info.Store > most {
 		t.Errorf("the store has %d bytes", info.Store)
 	}
-	testenv.NoError(t, Remove(h.Store, greedy))
+	testenv.NoError(t, RemoveHost(h.Store, greedy))
 	h.Sweep()
 	for name := range h.js.StreamNames(ctx).Name() {
 		s, err := h.js.Stream(ctx, name)
@@ -682,11 +682,11 @@ func TestFlood(t *testing.T) {
 	testenv.NoError(t, ac.FlushTimeout(time.Minute))
 	stranger, inner := net.Pipe()
 	defer stranger.Close()
-	g := &gate{hub: w.Hub, key: b.Public(), inbox: "_INBOX.", server: inner, from: bufio.NewReader(strings.NewReader("x\r\n"))}
-	if err := g.publish("gt." + b.Public() + ".to." + a.Public() + " 1"); err == nil {
+	g := &gate{hub: w.Hub, key: b.Public(), inbox: "_INBOX.", server: inner, fromHost: bufio.NewReader(strings.NewReader("x\r\n"))}
+	if err := g.forwardPublish("gt." + b.Public() + ".to." + a.Public() + " 1"); err == nil {
 		t.Error("who has not proved a key sends in its name")
 	}
-	if mine, others := w.pace(a.Public()).Tokens(), w.pace(b.Public()).Tokens(); mine >= others {
+	if mine, others := w.letterLimiter(a.Public()).Tokens(), w.letterLimiter(b.Public()).Tokens(); mine >= others {
 		t.Errorf("it may send %v more, another one %v", mine, others)
 	}
 }

@@ -35,8 +35,8 @@ type Invitation struct {
 	Secret      string `json:"secret"`
 }
 
-// mark begins an invitation, so that a person and a scanner of secrets recognize it.
-const mark = "gt-invitation-"
+// invitationPrefix begins an invitation, so that a person and a scanner of secrets recognize it.
+const invitationPrefix = "gt-invitation-"
 
 // String returns the invitation as one word.
 func (i Invitation) String() string {
@@ -44,15 +44,15 @@ func (i Invitation) String() string {
 	if err != nil {
 		panic(err) // strings only
 	}
-	return mark + base64.RawURLEncoding.EncodeToString(data)
+	return invitationPrefix + base64.RawURLEncoding.EncodeToString(data)
 }
 
 // Parse parses what String returned.
 func Parse(s string) (i Invitation, err error) {
-	word, ok := strings.CutPrefix(strings.TrimSpace(s), mark)
+	word, ok := strings.CutPrefix(strings.TrimSpace(s), invitationPrefix)
 	data, derr := base64.RawURLEncoding.DecodeString(word)
 	if !ok || derr != nil || json.Unmarshal(data, &i) != nil {
-		return i, errors.New("not an invitation (one word that begins with " + mark + ")")
+		return i, errors.New("not an invitation (one word that begins with " + invitationPrefix + ")")
 	}
 	_, _, err = net.SplitHostPort(i.Address)
 	return i, err
@@ -68,14 +68,14 @@ type Request struct {
 	Proof []byte `json:"proof"`
 }
 
-// signed returns the text that the proof of a request signs.
-func (q Request) signed() []byte {
+// signedText returns the text that the proof of a request signs.
+func (q Request) signedText() []byte {
 	return []byte("gt-hub join 1\n" + q.Secret + "\n" + q.Key + "\n" + q.Name)
 }
 
 // Check returns an error unless the request was made with its key.
 func (q Request) Check() error {
-	if seal.Verify(q.Key, q.signed(), q.Proof) != nil {
+	if seal.Verify(q.Key, q.signedText(), q.Proof) != nil {
 		return errors.New("the request is not signed with its key")
 	}
 	return nil
@@ -91,7 +91,7 @@ func Accept(i Invitation, keys *seal.Keys, name string) error {
 	}
 	defer nc.Close()
 	q := Request{Secret: i.Secret, Key: keys.Public(), Name: name}
-	if q.Proof, err = keys.SignRequest(q.signed()); err != nil {
+	if q.Proof, err = keys.SignRequest(q.signedText()); err != nil {
 		return err
 	}
 	data, err := json.Marshal(q)

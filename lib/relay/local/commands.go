@@ -31,52 +31,52 @@ import (
 // maxAsk bounds a command letter, in bytes.
 const maxAsk = 2 << 20
 
-// commands does what the letters of other hosts ask for: it carries out commands, and puts notes and
+// letterHandler does what the letters of other hosts ask for: it carries out commands, and puts notes and
 // work where this host's programs look.
-type commands struct {
+type letterHandler struct {
 	env   *cli.Env
 	state place.State
 	warn  func(error)
-	runs  *runs
+	runs  *runCounts
 }
 
-// runs counts the commands that run for other hosts.
-type runs struct {
-	mu sync.Mutex
-	of map[string]int // how many run, by host
+// runCounts counts the commands that run for other hosts.
+type runCounts struct {
+	mu     sync.Mutex
+	byHost map[string]int // how many run, by host
 }
 
-// begin reports whether one more may run for a host. The caller then calls end.
-func (r *runs) begin(host string) bool {
+// beginRun reports whether one more may run for a host. The caller then calls end.
+func (r *runCounts) beginRun(host string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := 0
-	for _, n := range r.of {
+	for _, n := range r.byHost {
 		all += n
 	}
-	if r.of[host] >= relay.MostOfHost || all >= relay.MostOfAll { // mutant never: TestBusy
+	if r.byHost[host] >= relay.MostOfHost || all >= relay.MostOfAll { // mutant never: TestBusy
 		return false
 	}
-	r.of[host]++
+	r.byHost[host]++
 	return true
 }
 
-func (r *runs) end(host string) {
+func (r *runCounts) endRun(host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.of[host]--; r.of[host] == 0 {
-		delete(r.of, host)
+	if r.byHost[host]--; r.byHost[host] == 0 {
+		delete(r.byHost, host)
 	}
 }
 
-// path is where a command is noted before it is carried out. A kill in between leaves it
+// commandPath is where a command is noted before it is carried out. A kill in between leaves it
 // there: it is then answered as interrupted, and never carried out again.
-func (c commands) path(host, id string) string {
+func (c letterHandler) commandPath(host, id string) string {
 	return c.state.Path("relay", "commands", host, id)
 }
 
-// deliver carries out a command, once. The answer is a letter of its own.
-func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) error {
+// deliverCommand carries out a command, once. The answer is a letter of its own.
+func (c letterHandler) deliverCommand(from relay.Sender, l peer.Letter, text io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(text, maxAsk))
 	if err != nil {
 		return err
@@ -85,54 +85,54 @@ func (c commands) deliver(from relay.Sender, l peer.Letter, text io.Reader) erro
 	if err := json.Unmarshal(data, &ask); err != nil {
 		return &relay.Refused{Reason: "a command that cannot be read"}
 	}
-	args, err := argsOf(ask, from.Name)
+	args, err := sessionArgs(ask, from.Name)
 	if err != nil {
 		return &relay.Refused{Reason: err.Error()}
 	}
-	if ok, reason := relay.Allowed(ask.Command, "this host may not "+ask.Command+" there")(from); !ok {
+	if ok, reason := relay.TakesIfAllowed(ask.Command, "this host may not "+ask.Command+" there")(from); !ok {
 		return &relay.Refused{Reason: reason}
 	}
 	if err := checkTimely(from, c.env.Now()); err != nil {
 		return err
 	}
-	path := c.path(from.Name, l.ID)
+	path := c.commandPath(from.Name, l.ID)
 	if atomicfile.Exists(path) {
 		return nil
 	}
-	if !c.runs.begin(from.Name) {
+	if !c.runs.beginRun(from.Name) {
 		return &relay.Refused{Reason: "it is busy with other commands; nothing was done"}
 	}
 	if err := c.state.Write(path, data, atomicfile.Synced); err != nil {
-		c.runs.end(from.Name)
+		c.runs.endRun(from.Name)
 		return err
 	}
 	notice := ""
 	if text := plain.Text(ask.Text); ask.Command != peer.Move { // it is typed
-		if ask.Text = mention().ReplaceAllString(text, "@ $1"); ask.Text != text {
+		if ask.Text = fileMention().ReplaceAllString(text, "@ $1"); ask.Text != text {
 			notice = "a blank was put behind each @ that would name a file\n"
 		}
 	}
 	cli.Go(func() {
-		defer c.runs.end(from.Name)
-		c.run(from.Name, l.ID, args, ask.Text, notice)
+		defer c.runs.endRun(from.Name)
+		c.runCommand(from.Name, l.ID, args, ask.Text, notice)
 	})
 	return nil
 }
 
-// slashes are the commands of clients that a host may type with send and start. Each says or
+// allowedSlashes are the commands of clients that a host may type with send and start. Each says or
 // shortens what a conversation has. Others permit something, run programs, install plugins or
 // write files.
-var slashes = []string{"/clear", "/compact", "/compress", "/context", "/cost", "/new", "/stats", "/status", "/usage"}
+var allowedSlashes = []string{"/clear", "/compact", "/compress", "/context", "/cost", "/new", "/stats", "/status", "/usage"}
 
-// argsOf returns the arguments of gt-session for a command of a host. Nothing in it can become a flag.
-func argsOf(ask peer.Ask, from string) ([]string, error) {
+// sessionArgs returns the arguments of gt-session for a command of a host. Nothing in it can become a flag.
+func sessionArgs(ask peer.Ask, from string) ([]string, error) {
 	if err := instance.CheckName(ask.Name); err != nil || strings.HasPrefix(ask.Name, "-") {
 		return nil, errors.New("invalid name of an agent")
 	}
 	word, _, _ := strings.Cut(strings.TrimSpace(plain.Text(ask.Text)), " ")
-	command := ask.Command == "send" && ask.Slash || ask.Command == "start" && strings.HasPrefix(word, "/") && len(word) > 1 && !strings.Contains(word[1:], "/")
-	if command && !slices.Contains(slashes, word) { // mutant never: TestSlashes
-		return nil, fmt.Errorf("another host may not type '%.40s' there, only %s", word, strings.Join(slashes, ", "))
+	isSlash := ask.Command == "send" && ask.Slash || ask.Command == "start" && strings.HasPrefix(word, "/") && len(word) > 1 && !strings.Contains(word[1:], "/")
+	if isSlash && !slices.Contains(allowedSlashes, word) { // mutant never: TestSlashes
+		return nil, fmt.Errorf("another host may not type '%.40s' there, only %s", word, strings.Join(allowedSlashes, ", "))
 	}
 	var flags, rest []string
 	switch {
@@ -158,15 +158,15 @@ func argsOf(ask peer.Ask, from string) ([]string, error) {
 	return slices.Concat([]string{ask.Command}, flags, []string{"--", ask.Name}, rest), nil
 }
 
-// mention finds what clients take for the name of a file that they are to read: @FILE. Claude Code
+// fileMention finds what clients take for the name of a file that they are to read: @FILE. Claude Code
 // reads any file so, also one for which its agent would have to ask. An address has none.
-var mention = lazyregexp.New(`\B@|@([./~"'\\])`)
+var fileMention = lazyregexp.New(`\B@|@([./~"'\\])`)
 
 // commandWithin is how long a command may take.
 const commandWithin = 2 * time.Minute
 
-// run runs a command of a host and answers it. notice comes first in what the person there reads.
-func (c commands) run(host, id string, args []string, text, notice string) {
+// runCommand runs a command of a host and answers it. notice comes first in what the person there reads.
+func (c letterHandler) runCommand(host, id string, args []string, text, notice string) {
 	r, err := runSession(context.Background(), c.env, bounded.Program{Args: args, Input: []byte(text), Within: commandWithin, Most: 1 << 20})
 	a := answerOf(id, "", r, err)
 	a.Stderr = notice + a.Stderr
@@ -191,19 +191,19 @@ func answerOf(id, before string, r bounded.Result, err error) peer.Answer {
 }
 
 // sendAnswer sends an answer, and forgets the command.
-func (c commands) sendAnswer(host string, a peer.Answer) {
+func (c letterHandler) sendAnswer(host string, a peer.Answer) {
 	data, err := json.Marshal(a.Cut())
 	if err == nil {
 		_, err = peer.OutboxOf(c.state).Put(host, peer.Result, data, c.env.Now())
 	}
 	if err == nil {
-		err = atomicfile.Remove(c.path(host, a.To))
+		err = atomicfile.Remove(c.commandPath(host, a.To))
 	}
 	c.warn(err)
 }
 
 // answerInterrupted answers the commands that a relay before this one did not finish.
-func (c commands) answerInterrupted() {
+func (c letterHandler) answerInterrupted() {
 	hosts, err := atomicfile.Folders(c.state.Path("relay", "commands"))
 	c.warn(err)
 	for _, h := range hosts {
@@ -217,12 +217,12 @@ func (c commands) answerInterrupted() {
 }
 
 // awaitsAnswer reports whether this host waits for an answer of another one.
-func (c commands) awaitsAnswer(from relay.Sender) (bool, string) {
+func (c letterHandler) awaitsAnswer(from relay.Sender) (bool, string) {
 	return peer.ResultsOf(c.state).Open(from.Name), ""
 }
 
-// result keeps the answer to a command of this host. One that nobody waits for is dropped.
-func (c commands) result(from relay.Sender, _ peer.Letter, text io.Reader) error {
+// keepResult keeps the answer to a command of this host. One that nobody waits for is dropped.
+func (c letterHandler) keepResult(from relay.Sender, _ peer.Letter, text io.Reader) error {
 	var a peer.Answer
 	if err := json.NewDecoder(io.LimitReader(text, maxAsk)).Decode(&a); err != nil || peer.CheckID(a.To) != nil {
 		return &relay.Refused{Reason: "an answer that cannot be read"}
@@ -233,15 +233,15 @@ func (c commands) result(from relay.Sender, _ peer.Letter, text io.Reader) error
 // unpackWithin is how long unpacking a session may take: its repository may be cloned.
 const unpackWithin = 30 * time.Minute
 
-// session unpacks a session that moves here, beside the relay, and starts its agent. Unpacking
+// deliverSession unpacks a session that moves here, beside the relay, and starts its agent. Unpacking
 // the same one again does nothing, so a kill in between is harmless.
-func (c commands) session(from relay.Sender, l peer.Letter, text io.Reader) error {
-	return &relay.SlowDelivery{Do: func(ctx context.Context) error { return c.unpack(ctx, from, l, text) }}
+func (c letterHandler) deliverSession(from relay.Sender, l peer.Letter, text io.Reader) error {
+	return &relay.SlowDelivery{Do: func(ctx context.Context) error { return c.unpackSession(ctx, from, l, text) }}
 }
 
-// unpack has gt-session unpack the session. Its sender gets an answer once the agent was started,
+// unpackSession has gt-session unpack the session. Its sender gets an answer once the agent was started,
 // or at once (Busy) if a person here has to accept something first.
-func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, text io.Reader) error {
+func (c letterHandler) unpackSession(ctx context.Context, from relay.Sender, l peer.Letter, text io.Reader) error {
 	r, err := runSession(ctx, c.env, bounded.Program{Args: []string{"unpack", "--json", "--from", from.Name}, Stdin: text, Within: unpackWithin, Most: 1 << 20})
 	// A no of the command is final. After another error, the relay delivers the letter again.
 	if failed := new(bounded.Failed); errors.As(err, &failed) && (failed.Code == cli.AnswerNo || failed.Code == cli.Usage) {
@@ -251,21 +251,21 @@ func (c commands) unpack(ctx context.Context, from relay.Sender, l peer.Letter, 
 	if err != nil {
 		return err
 	}
-	var made struct {
+	var unpacked struct {
 		Name  string `json:"name"`
 		Path  string `json:"path"`
 		Waits []any  `json:"waits"` // what a person here has to accept first
 	}
-	if err := json.Unmarshal(r.Out, &made); err != nil {
+	if err := json.Unmarshal(r.Out, &unpacked); err != nil {
 		return err
 	}
-	if made.Waits != nil { // mutant never: TestWaits
+	if unpacked.Waits != nil { // mutant never: TestWaits
 		c.sendAnswer(from.Name, peer.Answer{To: l.ID, Code: cli.Busy})
 		return nil
 	}
 	cli.Go(func() {
-		started, err := runSession(context.Background(), c.env, bounded.Program{Args: []string{"start", "--", made.Name}, Within: commandWithin, Most: 64 << 10})
-		c.sendAnswer(from.Name, answerOf(l.ID, fmt.Sprintf("%s is in %s\n", made.Name, made.Path), started, err))
+		started, err := runSession(context.Background(), c.env, bounded.Program{Args: []string{"start", "--", unpacked.Name}, Within: commandWithin, Most: 64 << 10})
+		c.sendAnswer(from.Name, answerOf(l.ID, fmt.Sprintf("%s is in %s\n", unpacked.Name, unpacked.Path), started, err))
 	})
 	return nil
 }
@@ -290,28 +290,28 @@ func TakeBack(env *cli.Env, state place.State, l peer.Letter) error {
 }
 
 // deliverNote puts a note of another host where this host's programs look.
-func (c commands) deliverNote(from relay.Sender, l peer.Letter, text io.Reader) error {
+func (c letterHandler) deliverNote(from relay.Sender, l peer.Letter, text io.Reader) error {
 	return readLetter(text, func(data []byte) error { return post.Deliver(c.state, from.Host, l, data) })
 }
 
 // deliverWork stores work that another host gives, for any session of its template. An offer
 // that comes too late is refused, because its sender no longer counts on it.
-func (c commands) deliverWork(from relay.Sender, l peer.Letter, text io.Reader) error {
+func (c letterHandler) deliverWork(from relay.Sender, l peer.Letter, text io.Reader) error {
 	checkOffer := func() error {
 		if l.Kind != peer.Offer {
 			return nil
 		}
 		return checkTimely(from, c.env.Now())
 	}
-	return readLetter(text, func(data []byte) error { return post.Give(c.state, from.Host, l, data, c.stores, checkOffer) })
+	return readLetter(text, func(data []byte) error { return post.Give(c.state, from.Host, l, data, c.templateStores, checkOffer) })
 }
 
-func (c commands) stores(template string) ([]instance.Store, error) {
-	return config.Stores(place.ScopeIn(c.state, c.env.Getenv), template)
+func (c letterHandler) templateStores(template string) ([]instance.Store, error) {
+	return config.StoresWith(place.ScopeIn(c.state, c.env.Getenv), template)
 }
 
-func (c commands) held(from peer.Host, l peer.Lease) (peer.Try, error) {
-	return post.Held(from, l, c.stores)
+func (c letterHandler) findWork(from peer.Host, l peer.Lease) (peer.Try, error) {
+	return post.Held(from, l, c.templateStores)
 }
 
 // checkTimely returns an error for a letter that came too late to be acted on: its sender does not

@@ -18,7 +18,7 @@ import (
 )
 
 // world has a gt-session on PATH that writes down how it is called.
-func world(t *testing.T) (commands, func() string) {
+func world(t *testing.T) (letterHandler, func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	calls := filepath.Join(dir, "calls")
@@ -30,7 +30,7 @@ func world(t *testing.T) (commands, func() string) {
 			t.Error(err)
 		}
 	}
-	c := commands{env, place.State(filepath.Join(dir, "gt")), warn, &runs{of: map[string]int{}}}
+	c := letterHandler{env, place.State(filepath.Join(dir, "gt")), warn, &runCounts{byHost: map[string]int{}}}
 	t.Cleanup(func() { awaitIdle(t, c) }) // whoever has answered still has to forget the command
 	return c, func() string {
 		data, _ := os.ReadFile(calls)
@@ -39,19 +39,19 @@ func world(t *testing.T) (commands, func() string) {
 }
 
 // awaitIdle waits until no command runs.
-func awaitIdle(t *testing.T, c commands) {
+func awaitIdle(t *testing.T, c letterHandler) {
 	t.Helper()
 	idle := func() bool {
 		c.runs.mu.Lock()
 		defer c.runs.mu.Unlock()
-		return len(c.runs.of) == 0
+		return len(c.runs.byHost) == 0
 	}
 	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if idle() {
 			return
 		}
 	}
-	t.Errorf("%+v run still", c.runs.of)
+	t.Errorf("%+v run still", c.runs.byHost)
 }
 
 const id = "1795712515.M155504Rd6ddd189.host"
@@ -63,7 +63,7 @@ func newSender(allowed ...string) relay.Sender {
 func letter(kind string) peer.Letter { return peer.Letter{Host: "lap", ID: id, Kind: kind} }
 
 // answered waits for the answer to the command.
-func answered(t *testing.T, c commands) string {
+func answered(t *testing.T, c letterHandler) string {
 	t.Helper()
 	for end := time.Now().Add(testenv.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		all, err := peer.OutboxOf(c.state).ReadLetters()
@@ -83,7 +83,7 @@ func TestNotAllowed(t *testing.T) {
 	for _, command := range peer.Commands {
 		c, calls := world(t)
 		for _, sender := range []relay.Sender{newSender(), newSender("work"), newSender("Peek", "sendx", "")} {
-			err := c.deliver(sender, letter(peer.Command), strings.NewReader(fmt.Sprintf(`{"command":%q,"name":"api","text":"x"}`, command)))
+			err := c.deliverCommand(sender, letter(peer.Command), strings.NewReader(fmt.Sprintf(`{"command":%q,"name":"api","text":"x"}`, command)))
 			if refused := new(relay.Refused); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "gt-relay allow lap "+command) {
 				t.Errorf("%s: %v", command, err)
 			}
@@ -118,7 +118,7 @@ func TestNotAllowed(t *testing.T) {
 func TestCommand(t *testing.T) {
 	c, calls := world(t)
 	text := strings.NewReader(`{"command":"send","name":"api","text":"--now; rm -rf /"}`)
-	testenv.NoError(t, c.deliver(newSender("send"), letter(peer.Command), text))
+	testenv.NoError(t, c.deliverCommand(newSender("send"), letter(peer.Command), text))
 	if got := answered(t, c); !strings.Contains(got, `"to":"`+id+`","code":0,"stdout":"done\n"`) {
 		t.Error(got)
 	}
@@ -131,10 +131,10 @@ func TestCommand(t *testing.T) {
 // is answered.
 func TestInterrupted(t *testing.T) {
 	c, calls := world(t)
-	path := c.path("lap", id)
+	path := c.commandPath("lap", id)
 	testenv.NoError(t, c.state.Prepare(filepath.Dir(path)))
 	testenv.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
-	testenv.NoError(t, c.deliver(newSender("stop"), letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)))
+	testenv.NoError(t, c.deliverCommand(newSender("stop"), letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)))
 	c.answerInterrupted()
 	if got := answered(t, c); !strings.Contains(got, "ended in the middle") || calls() != "" {
 		t.Error(got, calls())
@@ -153,23 +153,23 @@ func TestHostileAsks(t *testing.T) {
 		`{"command":"rm","name":"api"}`, `{"command":"new","name":"api"}`, `{"command":"send; id","name":"api"}`, `{"command":"","name":"api"}`,
 		`[]`, ``, `{"command":["send"],"name":"api"}`,
 	} {
-		if err := c.deliver(newSender(append(peer.Allowable, "rm", "new", "")...), letter(peer.Command), strings.NewReader(ask)); err == nil {
+		if err := c.deliverCommand(newSender(append(peer.Allowable, "rm", "new", "")...), letter(peer.Command), strings.NewReader(ask)); err == nil {
 			t.Errorf("%s was taken", ask)
 		}
 	}
 	late := newSender("stop")
 	late.Sent = time.Now().Add(-peer.CommandFor - time.Second)
-	if err := c.deliver(late, letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err == nil {
+	if err := c.deliverCommand(late, letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err == nil {
 		t.Error("a late command was taken")
 	}
 	late.Sent = time.Now().Add(peer.CommandFor + time.Minute)
-	if err := c.deliver(late, letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err == nil {
+	if err := c.deliverCommand(late, letter(peer.Command), strings.NewReader(`{"command":"stop","name":"api"}`)); err == nil {
 		t.Error("a command of a time to come was taken")
 	}
 	if got := calls(); got != "" {
 		t.Errorf("something ran: %s", got)
 	}
-	if err := c.result(newSender(), letter(peer.Result), strings.NewReader(`{"to":"../../x","code":0}`)); err == nil {
+	if err := c.keepResult(newSender(), letter(peer.Result), strings.NewReader(`{"to":"../../x","code":0}`)); err == nil {
 		t.Error("an answer to a path was taken")
 	}
 }
@@ -183,13 +183,13 @@ func TestSlashes(t *testing.T) {
 		"/plugin marketplace add x/y": false, "/permissions": false, "/approval-mode yolo": false, "/yolo": false, "/mcp": false, "/hooks": false,
 		"/add-dir /": false, "/export /home/me/.bashrc": false, "/review $(x)": false, "/compact\n!touch x": false, "/compact\t!x": false, "/COMPACT": false, "/compact/x": false, "x": false,
 	} {
-		_, err := argsOf(peer.Ask{Command: "send", Name: "api", Text: text, Slash: true}, "lap")
+		_, err := sessionArgs(peer.Ask{Command: "send", Name: "api", Text: text, Slash: true}, "lap")
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	for text, ok := range map[string]bool{"/compact": true, "/add-dir /": false, " \u200b/yolo": false, "/etc/hosts is it": true, "port it": true, "!ls": true, "/": true} {
-		if _, err := argsOf(peer.Ask{Command: "start", Name: "api", Text: text}, "lap"); (err == nil) != ok {
+		if _, err := sessionArgs(peer.Ask{Command: "start", Name: "api", Text: text}, "lap"); (err == nil) != ok {
 			t.Errorf("start %q: %v", text, err)
 		}
 	}
@@ -202,7 +202,7 @@ func TestMentions(t *testing.T) {
 		"me@/etc/x": "me@ /etc/x", "a@../x": "a@ ../x", "x\n@y": "x\n@ y", "@@z": "@ @ z", "mail me@box.org": "mail me@box.org", "npm i a@1.2": "npm i a@1.2", "@": "@ ",
 	} {
 		c, calls := world(t)
-		testenv.NoError(t, c.deliver(newSender("send"), letter(peer.Command), strings.NewReader(fmt.Sprintf(`{"command":"send","name":"api","text":%q}`, text))))
+		testenv.NoError(t, c.deliverCommand(newSender("send"), letter(peer.Command), strings.NewReader(fmt.Sprintf(`{"command":"send","name":"api","text":%q}`, text))))
 		answered(t, c)
 		if got := calls(); got != "[send][--][api][-]\n"+want {
 			t.Errorf("%q: %q", text, got)
@@ -220,7 +220,7 @@ func TestWaits(t *testing.T) {
 	testenv.NoError(t, err)
 	testenv.NoError(t, os.WriteFile(bin, []byte(strings.Replace(string(script), "echo done", `echo '{"name":"api","waits":[{"path":".mcp.json"}]}'`, 1)), 0o700))
 	later := new(relay.SlowDelivery)
-	if err := c.session(newSender(peer.Move), letter(peer.Session), strings.NewReader("parcel")); !errors.As(err, &later) {
+	if err := c.deliverSession(newSender(peer.Move), letter(peer.Session), strings.NewReader("parcel")); !errors.As(err, &later) {
 		t.Fatal(err)
 	}
 	testenv.NoError(t, later.Do(t.Context()))
@@ -230,7 +230,7 @@ func TestWaits(t *testing.T) {
 	if got := calls(); got != "[unpack][--json][--from][lap]\nparcel" {
 		t.Errorf("%q", got)
 	}
-	if args, err := argsOf(peer.Ask{Command: peer.Move, Name: "api", Text: "{}"}, "lap"); err != nil || fmt.Sprint(args) != "[unpack --ask --from lap]" {
+	if args, err := sessionArgs(peer.Ask{Command: peer.Move, Name: "api", Text: "{}"}, "lap"); err != nil || fmt.Sprint(args) != "[unpack --ask --from lap]" {
 		t.Errorf("%v, %v", args, err)
 	}
 }
@@ -246,7 +246,7 @@ func TestBusy(t *testing.T) {
 		sender := newSender("peek")
 		sender.Name = host
 		l := peer.Letter{Host: host, ID: strings.Replace(id, "d6ddd189", fmt.Sprintf("%08x", n), 1), Kind: peer.Command}
-		return c.deliver(sender, l, strings.NewReader(`{"command":"peek","name":"api"}`))
+		return c.deliverCommand(sender, l, strings.NewReader(`{"command":"peek","name":"api"}`))
 	}
 	for n := range relay.MostOfHost {
 		testenv.NoError(t, ask("lap", n))

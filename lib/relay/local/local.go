@@ -44,7 +44,7 @@ func Join(state place.State, name string, ifNew bool) (peer.Host, error) {
 		name = own.Name
 	}
 	if name == "" {
-		name = machine()
+		name = machineName()
 	}
 	if err := peer.CheckName(name); err != nil {
 		return own, err
@@ -59,8 +59,8 @@ func Join(state place.State, name string, ifNew bool) (peer.Host, error) {
 
 var notInName = lazyregexp.New(`[^a-z0-9-]+`)
 
-// machine returns the machine's name, without its domain.
-func machine() string {
+// machineName returns the machine's name, without its domain.
+func machineName() string {
 	name, err := os.Hostname()
 	if err != nil {
 		return "host"
@@ -75,28 +75,28 @@ func machine() string {
 
 // Options returns what a relay of this host works with. warn is called with nil, too.
 func Options(ctx context.Context, env *cli.Env, state place.State, warn func(error)) relay.Options {
-	c := commands{env, state, warn, &runs{of: map[string]int{}}}
-	own := agent.LoadPreferences(place.Config(env.Getenv), warn)
+	c := letterHandler{env, state, warn, &runCounts{byHost: map[string]int{}}}
+	preferences := agent.LoadPreferences(place.Config(env.Getenv), warn)
 	return relay.Options{
-		State: state, LostAfter: time.Duration(own.Relay.LostAfter), Version: cli.Version(), Now: env.Now, Warn: warn,
-		Logs:      func() map[string]string { return logs(state, warn) },
+		State: state, LostAfter: time.Duration(preferences.Relay.LostAfter), Version: cli.Version(), Now: env.Now, Warn: warn,
+		Logs:      func() map[string]string { return hostLogs(state, warn) },
 		Records:   func() (record.Store, error) { return record.StoreOf(env.Getenv) },
-		Instances: func(ctx context.Context) ([]byte, error) { return states(ctx, env, state) },
+		Instances: func(ctx context.Context) ([]byte, error) { return hostStates(ctx, env, state) },
 		Kinds: map[string]relay.Kind{
 			peer.Note:    {Deliver: c.deliverNote},
-			peer.Work:    {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: c.deliverWork},
-			peer.Offer:   {Takes: relay.Allowed(peer.Work, "this host may give no work there"), Deliver: c.deliverWork},
-			peer.Command: {Most: maxAsk, Deliver: c.deliver},
-			peer.Result:  {Takes: c.awaitsAnswer, Most: maxAsk, Deliver: c.result},
-			peer.Session: {Takes: relay.Allowed(peer.Move, "no session of this host may move there"), Most: peer.MaxLarge, Deliver: c.session},
+			peer.Work:    {Takes: relay.TakesIfAllowed(peer.Work, "this host may give no work there"), Deliver: c.deliverWork},
+			peer.Offer:   {Takes: relay.TakesIfAllowed(peer.Work, "this host may give no work there"), Deliver: c.deliverWork},
+			peer.Command: {Most: maxAsk, Deliver: c.deliverCommand},
+			peer.Result:  {Takes: c.awaitsAnswer, Most: maxAsk, Deliver: c.keepResult},
+			peer.Session: {Takes: relay.TakesIfAllowed(peer.Move, "no session of this host may move there"), Most: peer.MaxLarge, Deliver: c.deliverSession},
 		},
 		TakeBack: func(l peer.Letter) error { return TakeBack(env, state, l) },
-		Held:     c.held,
+		FindWork: c.findWork,
 		Started: func() {
 			c.answerInterrupted()
 			peer.ResultsOf(state).Sweep(env.Now())
 		},
-		Changed: watch(ctx, state, warn),
+		Changed: watchChanges(ctx, state, warn),
 		Hub: func() string {
 			h, _ := dial.Load(state) // Connect says what is wrong with it
 			return h.URL + " " + h.Fingerprint + " " + h.Creds
@@ -119,10 +119,10 @@ func Programs(env *cli.Env, terminal io.Writer) dial.Program {
 	return dial.Program{Environ: env.ChildEnviron(), Terminal: terminal, Hub: process.SiblingBinary("gt-hub")}
 }
 
-// logs returns the logs of this host's towns by the names of their feeds.
-func logs(state place.State, warn func(error)) map[string]string {
+// hostLogs returns the logs of this host's towns by the names of their feeds.
+func hostLogs(state place.State, warn func(error)) map[string]string {
 	all := map[string]string{"events": state.Path(".events.jsonl")}
-	trusted, err := state.Towns()
+	trusted, err := state.TrustedTowns()
 	warn(err)
 	for _, trust := range trusted {
 		t := town.Town{Root: trust.Path, State: state, Trust: trust}
@@ -131,13 +131,13 @@ func logs(state place.State, warn func(error)) map[string]string {
 	return all
 }
 
-// states returns what this host's agents do, and before it which templates it has.
-func states(ctx context.Context, env *cli.Env, state place.State) ([]byte, error) {
+// hostStates returns what this host's agents do, and before it which templates it has.
+func hostStates(ctx context.Context, env *cli.Env, state place.State) ([]byte, error) {
 	agents, err := runSession(ctx, env, bounded.Program{Args: []string{"list", "--everywhere", "--json", "--moves"}, Within: 10 * time.Second, Most: 4 << 20})
 	if failed := new(bounded.Failed); err != nil && !(errors.As(err, &failed) && failed.Code == cli.AnswerNo) { // there are none
 		return nil, err
 	}
-	names, err := config.Names(place.ScopeIn(state, env.Getenv))
+	names, err := config.TemplateNames(place.ScopeIn(state, env.Getenv))
 	if err != nil || len(names) == 0 {
 		return agents.Out, err
 	}
@@ -145,10 +145,10 @@ func states(ctx context.Context, env *cli.Env, state place.State) ([]byte, error
 	return append(append(line, '\n'), agents.Out...), err
 }
 
-// watch reports changes of what a relay sends: letters, and the event log. What the system
+// watchChanges reports changes of what a relay sends: letters, and the event log. What the system
 // cannot watch, because other programs watch as much as it allows, the relay looks at every few
 // seconds.
-func watch(ctx context.Context, state place.State, warn func(error)) <-chan struct{} {
+func watchChanges(ctx context.Context, state place.State, warn func(error)) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	w, err := fsnotify.NewWatcher()
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 // Copies are the copies of another host's records, in one folder: <id>.jsonl. The copy of their list
 // is beside it.
 type Copies struct {
-	dir     string
-	head    feed.Head // of the list there, as far as is known
-	doubted bool      // the list may begin otherwise there
-	read    int64     // how far the list was read
-	listed  map[record.ID]*Entry
-	held    map[record.ID]int64  // sizes of the copies
-	checked map[record.ID]string // their tails, as far as they were compared
-	lacking []record.ID          // of which bytes are missing
-	unread  map[record.ID]bool   // that their host cannot read
-	left    int                  // how many records are not copied because of their size
+	dir          string
+	head         feed.Head // of the list there, as far as is known
+	isDoubted    bool      // the list may begin otherwise there
+	listRead     int64     // how far the list was read
+	listed       map[record.ID]*Entry
+	copySizes    map[record.ID]int64  // sizes of the copies
+	checkedTails map[record.ID]string // their tails, as far as they were compared
+	incomplete   []record.ID          // of which bytes are missing
+	unreadable   map[record.ID]bool   // that their host cannot read
+	leftOut      int                  // how many records are not copied because of their size
 }
 
 const ext = ".jsonl"
@@ -36,53 +36,53 @@ const ext = ".jsonl"
 // Open returns the copies in a folder, which need not exist.
 func Open(dir string) (*Copies, error) {
 	c := &Copies{dir: dir}
-	c.forget()
+	c.clearNotes()
 	files, err := atomicfile.Files(dir)
 	for _, file := range files {
 		name, _, ok := strings.Cut(file, ext) // also one that grows beside a copy
 		if id, err := record.ParseID(name); ok && err == nil {
-			c.held[id] = feed.Size(c.path(id))
+			c.copySizes[id] = feed.Size(c.path(id))
 		}
 	}
 	return c, err
 }
 
-func (c *Copies) forget() {
-	*c = Copies{dir: c.dir, listed: map[record.ID]*Entry{}, held: map[record.ID]int64{}, checked: map[record.ID]string{}, unread: map[record.ID]bool{}}
+func (c *Copies) clearNotes() {
+	*c = Copies{dir: c.dir, listed: map[record.ID]*Entry{}, copySizes: map[record.ID]int64{}, checkedTails: map[record.ID]string{}, unreadable: map[record.ID]bool{}}
 }
 
 func (c *Copies) path(id record.ID) string { return filepath.Join(c.dir, string(id)+ext) }
 
 // HasCopies reports whether there are copies.
-func (c *Copies) HasCopies() bool { return len(c.held) > 0 }
+func (c *Copies) HasCopies() bool { return len(c.copySizes) > 0 }
 
-// Left returns how many records are not copied, because they are too large or too many.
-func (c *Copies) Left() int { return c.left }
+// CountLeftOut returns how many records are not copied, because they are too large or too many.
+func (c *Copies) CountLeftOut() int { return c.leftOut }
 
-// Lacking reports whether the list or a record is not complete.
-func (c *Copies) Lacking() bool { return c.Unlisted() || len(c.lacking) > 0 }
+// IsIncomplete reports whether the list or a record is not complete.
+func (c *Copies) IsIncomplete() bool { return c.LacksList() || len(c.incomplete) > 0 }
 
-func (c *Copies) list() string { return c.dir + ".list" }
+func (c *Copies) listPath() string { return c.dir + ".list" }
 
-// Unlisted reports whether the list is not complete.
-func (c *Copies) Unlisted() bool { return c.doubted || feed.Size(c.list()) < c.head.Size }
+// LacksList reports whether the list is not complete.
+func (c *Copies) LacksList() bool { return c.isDoubted || feed.Size(c.listPath()) < c.head.Size }
 
 // ErrMany is returned for a list of more than MaxRecords.
 var ErrMany = fmt.Errorf("over %d records", MaxRecords)
 
 // Remove removes all copies.
 func (c *Copies) Remove() error {
-	c.forget()
-	return errors.Join(os.RemoveAll(c.dir), feed.Discard(c.list()))
+	c.clearNotes()
+	return errors.Join(os.RemoveAll(c.dir), feed.Discard(c.listPath()))
 }
 
-// Told takes how long the list is there.
-func (c *Copies) Told(head feed.Head) error {
-	have := feed.Size(c.list())
-	c.head, c.doubted = head, have > head.Size
+// SetHead takes how long the list is there.
+func (c *Copies) SetHead(head feed.Head) error {
+	have := feed.Size(c.listPath())
+	c.head, c.isDoubted = head, have > head.Size
 	if have == head.Size && have > 0 {
-		sum, err := feed.CheckAt(c.list(), have)
-		c.doubted = err != nil || sum != head.Check
+		sum, err := feed.PrefixSumOf(c.listPath(), have)
+		c.isDoubted = err != nil || sum != head.Check
 	}
 	return c.readList()
 }
@@ -90,16 +90,16 @@ func (c *Copies) Told(head feed.Head) error {
 // addList adds what was wanted to the list.
 func (c *Copies) addList(ch feed.Chunk) error {
 	if ch.At == 0 {
-		c.read = 0
+		c.listRead = 0
 		clear(c.listed)
-		clear(c.unread)
+		clear(c.unreadable)
 	}
-	same, complete, err := feed.Append(c.list(), ch, maxList)
-	switch c.doubted = !same; {
+	same, complete, err := feed.Append(c.listPath(), ch, maxList)
+	switch c.isDoubted = !same; {
 	case err != nil:
 		return err
 	case complete:
-		c.head.Size = feed.Size(c.list())
+		c.head.Size = feed.Size(c.listPath())
 		return c.readList()
 	case !same || len(ch.Data) == 0:
 		return feed.ErrChunk
@@ -109,20 +109,20 @@ func (c *Copies) addList(ch feed.Chunk) error {
 
 // readList reads what is new in the list, if that is complete.
 func (c *Copies) readList() error {
-	if c.Unlisted() {
+	if c.LacksList() {
 		return nil
 	}
-	data, err := atomicfile.IfExists(atomicfile.Read(c.list(), maxList))
+	data, err := atomicfile.IfExists(atomicfile.Read(c.listPath(), maxList))
 	if err != nil {
 		return err
 	}
-	for line := range bytes.Lines(data[min(c.read, int64(len(data))):]) {
-		c.read += int64(len(line))
+	for line := range bytes.Lines(data[min(c.listRead, int64(len(data))):]) {
+		c.listRead += int64(len(line))
 		e, ok := parseEntry(line)
 		if !ok {
 			continue
 		}
-		delete(c.unread, e.ID)
+		delete(c.unreadable, e.ID)
 		if c.listed[e.ID] = &e; e.Size < 0 {
 			delete(c.listed, e.ID)
 		}
@@ -141,36 +141,36 @@ func (c *Copies) chooseCopies() error {
 	})
 	total := int64(0)
 	kept := map[record.ID]bool{}
-	c.lacking, c.left = nil, 0
+	c.incomplete, c.leftOut = nil, 0
 	for _, e := range all {
 		cost := e.Size + 4<<10                           // a file's
 		if e.Size > MaxRecord || total+cost > MaxBytes { // mutant never: TestHostile
-			c.left++
+			c.leftOut++
 			continue
 		}
 		total += cost
 		kept[e.ID] = true
-		if !c.complete(e) && !c.unread[e.ID] {
-			c.lacking = append(c.lacking, e.ID)
+		if !c.isComplete(e) && !c.unreadable[e.ID] {
+			c.incomplete = append(c.incomplete, e.ID)
 		}
 	}
 	var errs []error
-	for id := range c.held {
+	for id := range c.copySizes {
 		if !kept[id] {
 			errs = append(errs, feed.Discard(c.path(id)))
-			delete(c.held, id)
+			delete(c.copySizes, id)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// complete reports whether the copy of a record is what was listed.
-func (c *Copies) complete(e *Entry) bool {
-	size, ok := c.held[e.ID]
+// isComplete reports whether the copy of a record is what was listed.
+func (c *Copies) isComplete(e *Entry) bool {
+	size, ok := c.copySizes[e.ID]
 	if !ok || size != e.Size {
 		return false
 	}
-	if c.checked[e.ID] == e.Tail { // also one without
+	if c.checkedTails[e.ID] == e.Tail { // also one without
 		return true
 	}
 	f, err := atomicfile.Open(c.path(e.ID))
@@ -181,43 +181,43 @@ func (c *Copies) complete(e *Entry) bool {
 	if tail, err := tailOf(f, size); err != nil || tail != e.Tail { // mutant never: TestSameSize
 		return false
 	}
-	c.checked[e.ID] = e.Tail
+	c.checkedTails[e.ID] = e.Tail
 	return true
 }
 
 // Want returns what to ask for: of the list, whose name is empty, or of a record. ok is false if
 // nothing is missing.
 func (c *Copies) Want() (w feed.Want, ok bool, err error) {
-	if c.Unlisted() {
+	if c.LacksList() {
 		w, err = c.WantList()
 		return w, true, err
 	}
-	if len(c.lacking) == 0 {
+	if len(c.incomplete) == 0 {
 		return w, false, nil
 	}
-	w, err = feed.Lacking(string(c.lacking[0]), c.path(c.lacking[0]))
+	w, err = feed.NextWant(string(c.incomplete[0]), c.path(c.incomplete[0]))
 	return w, true, err
 }
 
 // WantList returns what to ask for to go on with the list.
-func (c *Copies) WantList() (feed.Want, error) { return feed.Lacking("", c.list()) }
+func (c *Copies) WantList() (feed.Want, error) { return feed.NextWant("", c.listPath()) }
 
 // AskOthersFirst asks for the other records first: nothing comes of the one that was wanted.
 func (c *Copies) AskOthersFirst() {
-	if len(c.lacking) > 1 {
-		c.lacking = append(c.lacking[1:], c.lacking[0])
+	if len(c.incomplete) > 1 {
+		c.incomplete = append(c.incomplete[1:], c.incomplete[0])
 	}
 }
 
-// Add adds what was wanted to its copy. No more is taken than what was listed: that is what was
+// AddChunk adds what was wanted to its copy. No more is taken than what was listed: that is what was
 // counted. A list that its host cannot read just now changes nothing.
-func (c *Copies) Add(ch feed.Chunk) error {
+func (c *Copies) AddChunk(ch feed.Chunk) error {
 	id := record.ID(ch.Name)
 	e := c.listed[id]
 	switch {
 	case ch.None:
 		if e != nil {
-			c.unread[id] = true
+			c.unreadable[id] = true
 			c.dropLacking(id)
 		}
 		return nil
@@ -227,12 +227,12 @@ func (c *Copies) Add(ch feed.Chunk) error {
 		return nil
 	}
 	same, complete, err := feed.Append(c.path(id), ch, e.Size)
-	c.held[id] = feed.Size(c.path(id))
+	c.copySizes[id] = feed.Size(c.path(id))
 	switch {
 	case err != nil:
 		return err
 	case complete:
-		e.Size = c.held[id]
+		e.Size = c.copySizes[id]
 		c.dropLacking(id)
 	case !same || len(ch.Data) == 0: // it was changed meanwhile
 		return feed.ErrChunk
@@ -241,5 +241,5 @@ func (c *Copies) Add(ch feed.Chunk) error {
 }
 
 func (c *Copies) dropLacking(id record.ID) {
-	c.lacking = slices.DeleteFunc(c.lacking, func(other record.ID) bool { return other == id })
+	c.incomplete = slices.DeleteFunc(c.incomplete, func(other record.ID) bool { return other == id })
 }

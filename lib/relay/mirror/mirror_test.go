@@ -57,7 +57,7 @@ func TestHistory(t *testing.T) {
 		packed := func(id record.ID) bool { return strings.HasSuffix(store.File(id), ".gz") }
 		list := func() {
 			noError(t, s.Scan())
-			noError(t, c.Told(s.Head()))
+			noError(t, c.SetHead(s.Head()))
 		}
 		ask := func() bool {
 			w, ok, err := c.Want()
@@ -117,11 +117,11 @@ func TestHistory(t *testing.T) {
 			},
 			"list": func(*rapid.T) { list() },
 			"list lost": func(*rapid.T) {
-				noError(t, os.RemoveAll(s.list()))
+				noError(t, os.RemoveAll(s.listPath()))
 				s = source()
 			},
 			"list torn": func(*rapid.T) {
-				for _, path := range []string{s.list(), c.list()} {
+				for _, path := range []string{s.listPath(), c.listPath()} {
 					if info, err := os.Stat(path); err == nil {
 						noError(t, os.Truncate(path, info.Size()*2/3))
 					}
@@ -135,7 +135,7 @@ func TestHistory(t *testing.T) {
 			"source killed": func(*rapid.T) { s = source() },
 			"answer": func(t *rapid.T) {
 				if len(answers) > 0 {
-					err := c.Add(answers[0])
+					err := c.AddChunk(answers[0])
 					if answers = nil; err != nil && !errors.Is(err, feed.ErrChunk) { // the copy had changed
 						t.Fatal(err)
 					}
@@ -156,14 +156,14 @@ func TestHistory(t *testing.T) {
 				if !ask() {
 					break
 				}
-				noError(t, c.Add(answers[0]))
+				noError(t, c.AddChunk(answers[0]))
 			}
 			s = source()
 		}
 		ids, err := store.IDs()
 		noError(t, err)
 		for _, id := range ids {
-			f, err := store.Unpacked(id, root)
+			f, err := store.OpenUnpacked(id, root)
 			noError(t, err)
 			want, err := io.ReadAll(f)
 			noError(t, errors.Join(err, f.Close()))
@@ -175,7 +175,7 @@ func TestHistory(t *testing.T) {
 			}
 		}
 		entries, _ := os.ReadDir(dir)
-		if len(entries) > len(ids) || c.Lacking() {
+		if len(entries) > len(ids) || c.IsIncomplete() {
 			t.Fatalf("%d copies of %d records: %v", len(entries), len(ids), entries)
 		}
 		if left, _ := filepath.Glob(filepath.Join(root, ".unpacked-*")); len(left) > 0 {
@@ -203,15 +203,15 @@ func TestHostile(t *testing.T) {
 			text = append(append(text, line...), '\n')
 		}
 		ch := feed.Chunk{Size: int64(len(text))}
-		noError(t, c.Told(feed.Head{Size: 1 << 40}))
+		noError(t, c.SetHead(feed.Head{Size: 1 << 40}))
 		for ch.For = 1; len(text) > 0; ch.For = ch.At {
 			ch.Data = text[:min(len(text), 100_000)]
 			if ch.At > 0 {
-				sum, err := feed.CheckAt(c.list()+".part", ch.At)
+				sum, err := feed.PrefixSumOf(c.listPath()+".part", ch.At)
 				noError(t, err)
 				ch.Before = sum
 			}
-			if err := c.Add(ch); err != nil {
+			if err := c.AddChunk(ch); err != nil {
 				return err
 			}
 			text, ch.At = text[len(ch.Data):], ch.At+int64(len(ch.Data))
@@ -219,7 +219,7 @@ func TestHostile(t *testing.T) {
 		return nil
 	}
 	noError(t, list(Entry{ID: "../../x", Size: 1}, Entry{ID: "session-x-../../y", Size: 1}, Entry{ID: idOf(1), Size: -2}, "x", "[]", `{"id":"session-m`))
-	if c.Lacking() || len(c.listed) > 0 {
+	if c.IsIncomplete() || len(c.listed) > 0 {
 		t.Errorf("%v is listed", c.listed)
 	}
 	if _, _, err := NewSource(record.Store{Sessions: t.TempDir()}, dir).Open("b", "../x"); err == nil {
@@ -232,20 +232,20 @@ func TestHostile(t *testing.T) {
 		all = append(all, Entry{ID: idOf(n), Size: MaxRecord + int64(n/11), Changed: int64(n)})
 	}
 	noError(t, list(all...))
-	if w, _, err := c.Want(); c.Left() != 5 || len(c.lacking) != 7 || w.Name != string(idOf(10)) || err != nil {
-		t.Errorf("%d are left out, %d lack, first %s, %v", c.Left(), len(c.lacking), w.Name, err)
+	if w, _, err := c.Want(); c.CountLeftOut() != 5 || len(c.incomplete) != 7 || w.Name != string(idOf(10)) || err != nil {
+		t.Errorf("%d are left out, %d lack, first %s, %v", c.CountLeftOut(), len(c.incomplete), w.Name, err)
 	}
 	// Of a record, no more comes than was counted.
 	noError(t, list(Entry{ID: idOf(1), Size: 3}))
 	w, _, err := c.Want()
 	noError(t, err)
-	noError(t, c.Add(feed.Chunk{Name: w.Name, Size: MaxRecord, Data: []byte("{}\n{}\n{}\n")}))
+	noError(t, c.AddChunk(feed.Chunk{Name: w.Name, Size: MaxRecord, Data: []byte("{}\n{}\n{}\n")}))
 	if data, err := os.ReadFile(filepath.Join(dir, w.Name+ext)); err != nil || string(data) != "{}\n" {
 		t.Errorf("%q, %v", data, err)
 	}
 	// What is not listed is not taken.
-	noError(t, c.Add(feed.Chunk{Name: string(idOf(2)), Size: 6, Data: []byte("{}\n")}))
-	noError(t, c.Add(feed.Chunk{Name: "../x", Size: 6, Data: []byte("{}\n")}))
+	noError(t, c.AddChunk(feed.Chunk{Name: string(idOf(2)), Size: 6, Data: []byte("{}\n")}))
+	noError(t, c.AddChunk(feed.Chunk{Name: "../x", Size: 6, Data: []byte("{}\n")}))
 	if entries, err := os.ReadDir(dir); len(entries) != 1 || err != nil {
 		t.Errorf("%v, %v", entries, err)
 	}
@@ -269,13 +269,13 @@ func TestUnreadableList(t *testing.T) {
 	c, err := Open(dir)
 	noError(t, err)
 	list := fmt.Appendf(nil, `{"id":%q,"size":3}`+"\n", idOf(1))
-	noError(t, c.Told(feed.Head{Size: int64(len(list))}))
-	noError(t, c.Add(feed.Chunk{Size: int64(len(list)), Data: list}))
-	noError(t, c.Add(feed.Chunk{Name: string(idOf(1)), Size: 3, Data: []byte("{}\n")}))
-	noError(t, c.Told(feed.Head{Size: int64(2 * len(list))}))
+	noError(t, c.SetHead(feed.Head{Size: int64(len(list))}))
+	noError(t, c.AddChunk(feed.Chunk{Size: int64(len(list)), Data: list}))
+	noError(t, c.AddChunk(feed.Chunk{Name: string(idOf(1)), Size: 3, Data: []byte("{}\n")}))
+	noError(t, c.SetHead(feed.Head{Size: int64(2 * len(list))}))
 	want, _, err := c.Want()
 	noError(t, err)
-	noError(t, c.Add(feed.Chunk{Name: want.Name, For: want.From, None: true}))
+	noError(t, c.AddChunk(feed.Chunk{Name: want.Name, For: want.From, None: true}))
 	again, ok, err := c.Want()
 	if want.Name != "" || want.From != int64(len(list)) || again != want || !ok || err != nil {
 		t.Errorf("after %+v it wants %+v, %v, %v", want, again, ok, err)
@@ -291,17 +291,17 @@ func TestSameSize(t *testing.T) {
 	c, err := Open(filepath.Join(t.TempDir(), "records"))
 	noError(t, err)
 	list := fmt.Appendf(nil, `{"id":%q,"size":3}`+"\n", idOf(1))
-	noError(t, c.Told(feed.Head{Size: int64(len(list))}))
-	noError(t, c.Add(feed.Chunk{Size: int64(len(list)), Data: list}))
-	noError(t, c.Add(feed.Chunk{Name: string(idOf(1)), Size: 3, Data: []byte("{}\n")}))
+	noError(t, c.SetHead(feed.Head{Size: int64(len(list))}))
+	noError(t, c.AddChunk(feed.Chunk{Size: int64(len(list)), Data: list}))
+	noError(t, c.AddChunk(feed.Chunk{Name: string(idOf(1)), Size: 3, Data: []byte("{}\n")}))
 	if want, ok, err := c.Want(); ok || err != nil {
 		t.Fatalf("it wants %+v, %v", want, err)
 	}
 	more := fmt.Appendf(nil, `{"id":%q,"size":3,"tail":"another"}`+"\n", idOf(1))
-	noError(t, c.Told(feed.Head{Size: int64(len(list) + len(more))}))
+	noError(t, c.SetHead(feed.Head{Size: int64(len(list) + len(more))}))
 	want, _, err := c.Want()
 	noError(t, err)
-	noError(t, c.Add(feed.Chunk{Name: want.Name, For: want.From, At: want.From, Before: want.Check, Size: int64(len(list) + len(more)), Data: more}))
+	noError(t, c.AddChunk(feed.Chunk{Name: want.Name, For: want.From, At: want.From, Before: want.Check, Size: int64(len(list) + len(more)), Data: more}))
 	if want, ok, err := c.Want(); want.Name != string(idOf(1)) || !ok || err != nil {
 		t.Errorf("it wants %+v, %v, %v", want, ok, err)
 	}

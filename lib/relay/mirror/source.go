@@ -60,45 +60,45 @@ func tailOf(f *os.File, size int64) (string, error) {
 
 // Source lists and reads the records of this host.
 type Source struct {
-	store record.Store
-	dir   string
-	all   map[record.ID]*listed
-	lines int // of the list; -1 if it has to be written anew
-	head  feed.Head
-	open  map[string]*unpacked // by the host that asks
+	store       record.Store
+	dir         string
+	entries     map[record.ID]*listedRecord
+	lines       int // of the list; -1 if it has to be written anew
+	head        feed.Head
+	openRecords map[string]*unpacked // by the host that asks
 }
 
-type listed struct {
+type listedRecord struct {
 	Entry
-	seen fs.FileInfo
+	info fs.FileInfo
 }
 
 // unpacked is a packed record that a host reads part by part.
 type unpacked struct {
 	id   record.ID
-	seen fs.FileInfo
+	info fs.FileInfo
 	f    *os.File
 }
 
 // NewSource returns a Source. Its list is in a folder, as records.list; packed records are unpacked
 // on the file system of that.
 func NewSource(store record.Store, dir string) *Source {
-	s := &Source{store: store, dir: dir, all: map[record.ID]*listed{}, lines: -1, open: map[string]*unpacked{}}
-	data, err := atomicfile.Read(s.list(), maxList)
+	s := &Source{store: store, dir: dir, entries: map[record.ID]*listedRecord{}, lines: -1, openRecords: map[string]*unpacked{}}
+	data, err := atomicfile.Read(s.listPath(), maxList)
 	if err != nil {
 		return s // it is written anew
 	}
 	s.lines = 0
 	for line := range bytes.Lines(data) {
 		if e, ok := parseEntry(line); ok {
-			s.all[e.ID] = &listed{Entry: e}
+			s.entries[e.ID] = &listedRecord{Entry: e}
 		}
 		s.lines++
 	}
 	return s
 }
 
-func (s *Source) list() string { return filepath.Join(s.dir, "records.list") }
+func (s *Source) listPath() string { return filepath.Join(s.dir, "records.list") }
 
 // parseEntry parses a line of a list.
 func parseEntry(line []byte) (e Entry, ok bool) {
@@ -118,52 +118,54 @@ func (s *Source) Scan() error {
 	if err != nil {
 		return err
 	}
-	there := make(map[record.ID]bool, len(ids))
-	var changed []*listed
+	present := make(map[record.ID]bool, len(ids))
+	var changed []*listedRecord
 	for _, id := range ids {
-		there[id] = true
+		present[id] = true
 		path := s.store.File(id)
 		info, err := os.Lstat(path)
 		if err != nil {
 			continue // the next time tells
 		}
-		was := s.all[id]
-		if was != nil && sameVersion(was.seen, info) {
+		was := s.entries[id]
+		if was != nil && sameVersion(was.info, info) {
 			continue
 		}
 		e := Entry{ID: id, Changed: info.ModTime().Unix()}
 		if path != s.store.Path(id) { // packed
 			e.Size, err = s.store.Size(id)
 		} else {
-			e.Size, e.Tail, err = s.end(id, info.Size())
+			e.Size, e.Tail, err = s.completeEnd(id, info.Size())
 		}
 		switch {
 		case err != nil:
 		case was != nil && was.Entry == e:
-			was.seen = info
+			was.info = info
 		default:
-			changed = append(changed, &listed{e, info})
+			changed = append(changed, &listedRecord{e, info})
 		}
 	}
-	for id, was := range s.all {
-		if !there[id] && was.Size >= 0 {
-			changed = append(changed, &listed{Entry: Entry{ID: id, Size: -1, Changed: was.Changed}})
+	for id, was := range s.entries {
+		if !present[id] && was.Size >= 0 {
+			changed = append(changed, &listedRecord{Entry: Entry{ID: id, Size: -1, Changed: was.Changed}})
 		}
 	}
-	return s.append(changed)
+	return s.recordChanges(changed)
 }
 
-// append notes changes in the list.
-func (s *Source) append(changed []*listed) (err error) {
+// recordChanges notes changes in the list.
+func (s *Source) recordChanges(changed []*listedRecord) (err error) {
 	for _, c := range changed {
-		s.all[c.ID] = c
+		s.entries[c.ID] = c
 	}
-	anew := s.lines < 0 || s.lines+len(changed) > 2*len(s.all)+staleLines || !atomicfile.Exists(s.list())
+	anew := s.lines < 0 || s.lines+len(changed) > 2*len(s.entries)+staleLines || !atomicfile.Exists(s.listPath())
 	if anew {
-		maps.DeleteFunc(s.all, func(_ record.ID, l *listed) bool { return l.Size < 0 })
-		changed, s.lines = slices.Collect(maps.Values(s.all)), 0
+		maps.DeleteFunc(s.entries, func(_ record.ID, l *listedRecord) bool { return l.Size < 0 })
+		changed, s.lines = slices.Collect(maps.Values(s.entries)), 0
 	}
-	slices.SortFunc(changed, func(a, b *listed) int { return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(changed, func(a, b *listedRecord) int {
+		return cmp.Or(cmp.Compare(a.Changed, b.Changed), cmp.Compare(a.ID, b.ID))
+	})
 	var lines []byte
 	for _, c := range changed {
 		line, err := json.Marshal(c.Entry)
@@ -173,13 +175,13 @@ func (s *Source) append(changed []*listed) (err error) {
 		lines = append(append(lines, line...), '\n')
 	}
 	if s.lines += len(changed); anew {
-		err = atomicfile.Write(s.list(), lines, atomicfile.Unsynced)
+		err = atomicfile.Write(s.listPath(), lines, atomicfile.Unsynced)
 	} else if len(lines) > 0 {
 		err = s.appendLines(lines)
 	}
 	if err == nil {
-		s.head.Size = feed.Size(s.list())
-		s.head.Check, err = feed.CheckAt(s.list(), s.head.Size)
+		s.head.Size = feed.Size(s.listPath())
+		s.head.Check, err = feed.PrefixSumOf(s.listPath(), s.head.Size)
 	}
 	if err != nil {
 		s.lines = -1
@@ -188,7 +190,7 @@ func (s *Source) append(changed []*listed) (err error) {
 }
 
 func (s *Source) appendLines(lines []byte) error {
-	f, err := atomicfile.OpenAppend(s.list())
+	f, err := atomicfile.OpenAppend(s.listPath())
 	if err != nil {
 		return err
 	}
@@ -196,9 +198,9 @@ func (s *Source) appendLines(lines []byte) error {
 	return atomicfile.AppendLines(f, lines)
 }
 
-// end returns where the last complete line of a record ends, and the digest of its last bytes.
-func (s *Source) end(id record.ID, size int64) (end int64, tail string, err error) {
-	f, err := s.store.Unpacked(id, s.dir)
+// completeEnd returns where the last complete line of a record ends, and the digest of its last bytes.
+func (s *Source) completeEnd(id record.ID, size int64) (end int64, tail string, err error) {
+	f, err := s.store.OpenUnpacked(id, s.dir)
 	if err != nil {
 		return 0, "", err
 	}
@@ -217,7 +219,7 @@ func sameVersion(a, b fs.FileInfo) bool {
 // for its next question. The caller calls done.
 func (s *Source) Open(host string, id record.ID) (f *os.File, done func(), err error) {
 	if id == "" {
-		f, err = atomicfile.Open(s.list())
+		f, err = atomicfile.Open(s.listPath())
 		return f, func() { f.Close() }, err
 	}
 	if _, err := record.ParseID(string(id)); err != nil {
@@ -225,29 +227,29 @@ func (s *Source) Open(host string, id record.ID) (f *os.File, done func(), err e
 	}
 	path := s.store.File(id)
 	if path == s.store.Path(id) {
-		s.Left(host)
-		f, err = s.store.Unpacked(id, s.dir)
+		s.CloseHost(host)
+		f, err = s.store.OpenUnpacked(id, s.dir)
 		return f, func() { f.Close() }, err
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if u := s.open[host]; u != nil && u.id == id && sameVersion(u.seen, info) {
+	if u := s.openRecords[host]; u != nil && u.id == id && sameVersion(u.info, info) {
 		return u.f, func() {}, nil
 	}
-	s.Left(host)
-	if f, err = s.store.Unpacked(id, s.dir); err != nil {
+	s.CloseHost(host)
+	if f, err = s.store.OpenUnpacked(id, s.dir); err != nil {
 		return nil, nil, err
 	}
-	s.open[host] = &unpacked{id, info, f}
+	s.openRecords[host] = &unpacked{id, info, f}
 	return f, func() {}, nil
 }
 
-// Left closes what a host was reading.
-func (s *Source) Left(host string) {
-	if u := s.open[host]; u != nil {
+// CloseHost closes what a host was reading.
+func (s *Source) CloseHost(host string) {
+	if u := s.openRecords[host]; u != nil {
 		u.f.Close()
-		delete(s.open, host)
+		delete(s.openRecords, host)
 	}
 }

@@ -39,8 +39,8 @@ type Keys struct {
 // Otherwise it returns fs.ErrNotExist.
 func Load(state place.State, create bool) (*Keys, error) {
 	path := state.Path("relay", "keys.json")
-	data, err := atomicfile.ReadIf(path, 4096, atomicfile.OursAlone)
-	if atomicfile.Absent(err) && create {
+	data, err := atomicfile.ReadIf(path, 4096, atomicfile.CheckPrivate)
+	if atomicfile.IsAbsent(err) && create {
 		k, err := newKeys()
 		if err != nil {
 			return nil, err
@@ -151,11 +151,11 @@ type Header struct {
 // Time returns the time of the sender's clock. In UTC any that Parse accepts can be written as JSON.
 func (h Header) Time() time.Time { return time.UnixMilli(h.At).UTC() }
 
-// encoding has one form of each signature.
-var encoding = base64.RawStdEncoding.Strict()
+// signatureEncoding has one form of each signature.
+var signatureEncoding = base64.RawStdEncoding.Strict()
 
-// domain keeps a signature of this format from being taken for any other.
-const domain = "gt-relay message 1\n"
+// signaturePrefix keeps a signature of this format from being taken for any other.
+const signaturePrefix = "gt-relay message 1\n"
 
 // maxHeader bounds the header, in bytes.
 const maxHeader = 4096
@@ -192,15 +192,15 @@ func (k *Keys) seal(h Header, body []byte, to age.Recipient) ([]byte, error) {
 		}
 		sealed = b.Bytes()
 	}
-	sig, err := k.pair.Sign(signed(header, sealed))
+	sig, err := k.pair.Sign(signedText(header, sealed))
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Join([][]byte{header, encoding.AppendEncode(nil, sig), sealed}, []byte("\n")), nil
+	return bytes.Join([][]byte{header, signatureEncoding.AppendEncode(nil, sig), sealed}, []byte("\n")), nil
 }
 
-func signed(header, body []byte) []byte {
-	return bytes.Join([][]byte{[]byte(domain), header, []byte("\n"), body}, nil)
+func signedText(header, body []byte) []byte {
+	return bytes.Join([][]byte{[]byte(signaturePrefix), header, []byte("\n"), body}, nil)
 }
 
 // Message is a received message whose signature was checked.
@@ -214,7 +214,7 @@ type Message struct {
 func Parse(data []byte) (Message, error) {
 	header, rest, _ := bytes.Cut(data, []byte("\n"))
 	line, sealed, ok := bytes.Cut(rest, []byte("\n"))
-	sig, err := encoding.DecodeString(string(line))
+	sig, err := signatureEncoding.DecodeString(string(line))
 	m := Message{header: header, sealed: sealed}
 	// The reasons are few: a hub or a host could fill with others what a person is shown.
 	if !ok || err != nil || len(header) > maxHeader || json.Unmarshal(header, &m.Header) != nil || CheckKey(m.From) != nil {
@@ -223,7 +223,7 @@ func Parse(data []byte) (Message, error) {
 	if year := m.Time().Year(); year < 1970 || year > 9999 { // mutant never: TestOddTimes
 		return Message{}, errors.New("a message of no time") // no file could keep it
 	}
-	if Verify(m.From, signed(header, sealed), sig) != nil { // mutant never: TestForged
+	if Verify(m.From, signedText(header, sealed), sig) != nil { // mutant never: TestForged
 		return Message{}, errors.New("a message with a wrong signature")
 	}
 	return m, nil
@@ -232,8 +232,8 @@ func Parse(data []byte) (Message, error) {
 // PlainBody returns the body of a message that everybody may read.
 func (m Message) PlainBody() []byte { return m.sealed }
 
-// Body opens a message that is for this host, of at most limit bytes.
-func (k *Keys) Body(m Message, limit int64) ([]byte, error) {
+// OpenBody opens a message that is for this host, of at most limit bytes.
+func (k *Keys) OpenBody(m Message, limit int64) ([]byte, error) {
 	r, err := age.Decrypt(bytes.NewReader(m.sealed), k.box)
 	if err != nil {
 		return nil, err

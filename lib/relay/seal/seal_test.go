@@ -39,13 +39,13 @@ func TestForged(t *testing.T) {
 	if err != nil || m.From != a.Public() {
 		t.Fatal(m, err)
 	}
-	if body, err := b.Body(m, 5); err != nil || string(body) != "hello" {
+	if body, err := b.OpenBody(m, 5); err != nil || string(body) != "hello" {
 		t.Errorf("%q, %v", body, err)
 	}
-	if _, err := b.Body(m, 4); err == nil {
+	if _, err := b.OpenBody(m, 4); err == nil {
 		t.Error("a message over the limit was opened")
 	}
-	if _, err := c.Body(m, 5); err == nil {
+	if _, err := c.OpenBody(m, 5); err == nil {
 		t.Error("another host opened it")
 	}
 	for i := range msg {
@@ -60,7 +60,7 @@ func TestForged(t *testing.T) {
 	testenv.NoError(t, err)
 	if m, err := Parse(stolen); err != nil {
 		t.Error(err)
-	} else if _, err := b.Body(m, 5); err == nil {
+	} else if _, err := b.OpenBody(m, 5); err == nil {
 		t.Error("a stolen body was opened as the thief's")
 	}
 }
@@ -87,9 +87,9 @@ func TestChallenge(t *testing.T) {
 		testenv.NoError(t, err)
 		testenv.NoError(t, Verify(k.Public(), []byte(good), sig))
 	}
-	hello := signed([]byte(`{"from":"`+k.Public()+`","kind":"hello","at":1795712515000}`), []byte(`{"name":"a","box":"`+keys(t).Recipient()+`"}`))
+	hello := signedText([]byte(`{"from":"`+k.Public()+`","kind":"hello","at":1795712515000}`), []byte(`{"name":"a","box":"`+keys(t).Recipient()+`"}`))
 	for _, bad := range []string{
-		string(hello), domain, "gt-hub join 1\nsecret\n" + k.Public() + "\na", "two words", "a\n", "a\x00", "\u00e9", strings.Repeat("A", maxChallenge+1),
+		string(hello), signaturePrefix, "gt-hub join 1\nsecret\n" + k.Public() + "\na", "two words", "a\n", "a\x00", "\u00e9", strings.Repeat("A", maxChallenge+1),
 	} {
 		if sig, err := k.Sign([]byte(bad)); err == nil || sig != nil {
 			t.Errorf("%.60q is signed", bad)

@@ -41,18 +41,18 @@ const (
 // InboxStream returns the name of the stream of what is for a host.
 func InboxStream(key string) string { return "GT_IN_" + key }
 
-// HereFor is how long the hub keeps a host's word that it is there.
-const HereFor = 3 * time.Hour
+// KeepBeats is how long the hub keeps a host's word that it is there.
+const KeepBeats = 3 * time.Hour
 
-// Store is how many bytes a hub has by default.
-const Store = 8 << 30
+// DefaultStore is how many bytes a hub has by default.
+const DefaultStore = 8 << 30
 
-// Shared returns the streams of the fleet. Each drops its oldest messages when it is full:
+// SharedStreams returns the streams of the fleet. Each drops its oldest messages when it is full:
 // nothing is only there. Together they have under half of the hub's store, so that no log takes
 // the room of who is there, of what hosts do and of letters.
-func Shared(store int64) []jetstream.StreamConfig {
+func SharedStreams(store int64) []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		{Name: PresenceStream, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: HereFor, MaxMsgSize: MaxMessage / 4, MaxBytes: store / 16},
+		{Name: PresenceStream, Subjects: []string{"gt.*.beat"}, MaxMsgsPerSubject: 1, MaxAge: KeepBeats, MaxMsgSize: MaxMessage / 4, MaxBytes: store / 16},
 		{Name: Fleet, Subjects: []string{"gt.*.hello", "gt.*.states", "gt.*.allows.*"}, MaxMsgsPerSubject: 1, MaxAge: 60 * 24 * time.Hour, MaxMsgSize: MaxMessage, MaxBytes: store / 8},
 		{Name: Feeds, Subjects: []string{"gt.*.feed"}, MaxMsgsPerSubject: 8192, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxMessage, MaxBytes: store / 4},
 	}
@@ -61,19 +61,19 @@ func Shared(store int64) []jetstream.StreamConfig {
 // Limits of letters: the bytes of one that is kept, sealed, and how many of a sender are. So a host
 // has less than InboxRoom at another one.
 const (
-	MaxLetter = 96 << 10
-	Letters   = 64
+	MaxLetter  = 96 << 10
+	MaxLetters = 64
 )
 
 // InboxRoom is how many bytes a hub keeps for a host that makes its stream itself.
 const InboxRoom = 8 << 20
 
-// ForHost returns the stream of what is for a host. The limit for each sender keeps one
+// InboxConfig returns the stream of what is for a host. The limit for each sender keeps one
 // from filling it.
-func ForHost(key string, room int64) jetstream.StreamConfig {
+func InboxConfig(key string, room int64) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: InboxStream(key), Subjects: []string{"gt.*.to." + key, "gt.*.receipt." + key},
-		MaxMsgsPerSubject: Letters, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxLetter, MaxBytes: room,
+		MaxMsgsPerSubject: MaxLetters, MaxAge: 14 * 24 * time.Hour, MaxMsgSize: MaxLetter, MaxBytes: room,
 	}
 }
 
@@ -84,12 +84,12 @@ const MaxMessage = 1 << 20
 // MaxPayload bounds a message with what it needs besides its body, in bytes.
 const MaxPayload = MaxMessage + 64<<10
 
-// Make creates the streams of the fleet and that of a host, if they are missing. A host
+// MakeStreams creates the streams of the fleet and that of a host, if they are missing. A host
 // whose server allows it no such thing finds them there. On a small server or account they are
 // as large as fits.
-func Make(ctx context.Context, js jetstream.JetStream, key string) error {
+func MakeStreams(ctx context.Context, js jetstream.JetStream, key string) error {
 	var missing []string
-	for _, cfg := range append(Shared(Store), ForHost(key, InboxRoom)) {
+	for _, cfg := range append(SharedStreams(DefaultStore), InboxConfig(key, InboxRoom)) {
 		if _, err := js.Stream(ctx, cfg.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
 			missing = append(missing, cfg.Name)
 		} else if err != nil {
@@ -97,21 +97,21 @@ func Make(ctx context.Context, js jetstream.JetStream, key string) error {
 		}
 	}
 	createAll := func(store int64) (err error) { // or makes them so large
-		for _, cfg := range append(Shared(store), ForHost(key, InboxRoom)) {
+		for _, cfg := range append(SharedStreams(store), InboxConfig(key, InboxRoom)) {
 			if err == nil && slices.Contains(missing, cfg.Name) {
-				err = create(ctx, js, cfg)
+				err = createStream(ctx, js, cfg)
 			}
 		}
 		return err
 	}
 	const least = 64 << 20
-	store := int64(Store)
+	store := int64(DefaultStore)
 	err := createAll(store)
 	for isFull(err) && store > least {
 		store /= 2
 		err = createAll(store)
 	}
-	if err == nil && store < Store { // other hosts need room for their letters
+	if err == nil && store < DefaultStore { // other hosts need room for their letters
 		err = createAll(store / 2)
 	}
 	return err
@@ -124,8 +124,8 @@ func isFull(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == accountIsFull || strings.Contains(refused.Description, "insufficient storage"))
 }
 
-// create makes a stream. A cluster has it three times, so that it can lose a server.
-func create(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
+// createStream makes a stream. A cluster has it three times, so that it can lose a server.
+func createStream(ctx context.Context, js jetstream.JetStream, cfg jetstream.StreamConfig) error {
 	if js.Conn().ConnectedClusterName() != "" {
 		cfg.Replicas = 3
 		if _, err := js.CreateOrUpdateStream(ctx, cfg); err == nil || isFull(err) {
@@ -147,19 +147,19 @@ const (
 
 // Limits of a question for what a stream has.
 const (
-	stands   = 30 * time.Minute
-	messages = 256
-	// quick is how long an answer may take. What else a hub says waits behind it, a letter too.
-	quick = time.Second
-	// bytes has room for the longest message and no more: whatever else a hub says waits behind an
+	questionLife = 30 * time.Minute
+	maxBatch     = 256
+	// quickAnswer is how long an answer may take. What else a hub says waits behind it, a letter too.
+	quickAnswer = time.Second
+	// maxBatchBytes has room for the longest message and no more: whatever else a hub says waits behind an
 	// answer, and a host waits 10 seconds for it. Over a line of 250 kB/s this passes in 4.5, 4 MiB
 	// in 17.
-	bytes = MaxPayload
+	maxBatchBytes = MaxPayload
 )
 
-// Open returns a place in a stream, which the hub forgets once nobody reads on from it. It is
+// OpenConsumer returns a place in a stream, which the hub forgets once nobody reads on from it. It is
 // behind the message with the number after, or at a time, or else at the beginning.
-func Open(ctx context.Context, js jetstream.JetStream, stream string, after uint64, from *time.Time, filter ...string) (jetstream.Consumer, error) {
+func OpenConsumer(ctx context.Context, js jetstream.JetStream, stream string, after uint64, from *time.Time, filter ...string) (jetstream.Consumer, error) {
 	cfg := jetstream.ConsumerConfig{
 		FilterSubjects: filter, AckPolicy: jetstream.AckNonePolicy,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: 5 * time.Minute,
@@ -183,19 +183,19 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(m jetstream.Msg
 		idle = lettersIdle
 	}
 	unread := c.CachedInfo().NumPending
-	waits := unread > 0
-	for most := 1; ctx.Err() == nil; {
+	hasMore := unread > 0
+	for batchSize := 1; ctx.Err() == nil; {
 		began := time.Now()
 		// A hub takes no question that ends, as with gt-relay sync, before it would be silent twice.
-		question, done := context.WithTimeout(context.WithoutCancel(ctx), stands)
+		question, done := context.WithTimeout(context.WithoutCancel(ctx), questionLife)
 		stop := context.AfterFunc(ctx, done)
-		batch, err := c.Fetch(most, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(bytes))
+		batch, err := c.Fetch(batchSize, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(maxBatchBytes))
 		if err == nil {
-			left := waits
+			moreLeft := hasMore
 			for m := range batch.Messages() {
 				meta, err := m.Metadata()
-				left = err == nil && meta.NumPending > 0
-				last := unread == 1 || unread > 0 && err == nil && !left // mutant never: TestFollow
+				moreLeft = err == nil && meta.NumPending > 0
+				last := unread == 1 || unread > 0 && err == nil && !moreLeft // mutant never: TestFollow
 				if last {
 					unread = 0
 				} else if unread > 0 {
@@ -203,10 +203,10 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(m jetstream.Msg
 				}
 				take(m, last)
 			}
-			if most = min(2*most, messages); waits && time.Since(began) > quick { // mutant never: ./lib/relay TestSmallBeforeLarge
-				most = max(most/4, 1)
+			if batchSize = min(2*batchSize, maxBatch); hasMore && time.Since(began) > quickAnswer { // mutant never: ./lib/relay TestSmallBeforeLarge
+				batchSize = max(batchSize/4, 1)
 			}
-			waits, err = left, batch.Error()
+			hasMore, err = moreLeft, batch.Error()
 		}
 		stop()
 		done()
@@ -229,13 +229,13 @@ func Permissions(key string) (publish, subscribe []string) {
 			"$JS.API.CONSUMER.MSG.NEXT."+stream+".*",
 		)
 	}
-	return append(publish, "$JS.API.INFO"), append(Live(key), Inbox(key)+".>")
+	return append(publish, "$JS.API.INFO"), append(LiveSubjects(key), InboxPrefix(key)+".>")
 }
 
-// Live returns the subjects that a host listens to, without reading them from a stream.
-func Live(key string) []string {
+// LiveSubjects returns the subjects that a host listens to, without reading them from a stream.
+func LiveSubjects(key string) []string {
 	return []string{"gt.*.beat", "gt.*.ask." + key, "gt.*.chunk." + key}
 }
 
-// Inbox returns the prefix of a host's reply subjects.
-func Inbox(key string) string { return "_INBOX_" + key }
+// InboxPrefix returns the prefix of a host's reply subjects.
+func InboxPrefix(key string) string { return "_INBOX_" + key }

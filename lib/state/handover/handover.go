@@ -159,7 +159,7 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 	}
 	path := waitingPath(h, session)
 	if s.unusable {
-		if _, err := atomicfile.Quarantine(path); err != nil && !atomicfile.Absent(err) {
+		if _, err := atomicfile.Quarantine(path); err != nil && !atomicfile.IsAbsent(err) {
 			return err
 		}
 	}

@@ -139,7 +139,7 @@ type Adopted struct {
 
 func Adopt(p process.Proc) *Adopted { return &Adopted{p.PID, p.Start, p.Boot, p.NS} }
 
-func (a *Adopted) Process() process.Proc { return process.Noted(a.PID, a.Start, a.Boot, a.NS) }
+func (a *Adopted) Process() process.Proc { return process.ProcFromRecord(a.PID, a.Start, a.Boot, a.NS) }
 
 // Location is a machine, known by its boot, and a PID namespace there.
 type Location struct {

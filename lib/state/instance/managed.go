@@ -66,7 +66,7 @@ func (in *Instance) HasWorktree() bool {
 	if in.Worktree == nil {
 		return false
 	}
-	is, err := atomicfile.Present(in.Worktree.Path)
+	is, err := atomicfile.IsPresent(in.Worktree.Path)
 	return is || err != nil
 }
 
@@ -113,7 +113,7 @@ func (in *Instance) scrubbed() bool {
 // instancePaths returns the folders with the instance's file: two after a kill during a move.
 func (s Store) instancePaths(id ID) (all []string, err error) {
 	for _, folder := range []string{"", Archived, Closed} {
-		is, err := atomicfile.Present(s.file(folder, id).Path)
+		is, err := atomicfile.IsPresent(s.file(folder, id).Path)
 		if err != nil {
 			return nil, err
 		} else if is {

@@ -167,7 +167,7 @@ func (s Store) readInstance(folder string, id ID) (*Instance, error) {
 		return in, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNone
-	case !atomicfile.Unread(err):
+	case !atomicfile.IsSystemError(err):
 		s.warn(err) // it is unusable, and has no earlier generation
 		return nil, ErrNone
 	}

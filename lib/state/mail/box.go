@@ -36,9 +36,9 @@ import (
 // Box holds the notes of one agent.
 type Box struct {
 	home      home.Home
-	folder    place.Shared // in the town or in the home's state
-	isPrivate bool         // in the state, where only the person can write
-	to        string       // the agent among several of the folder that notes are delivered to
+	folder    place.SharedFolder // in the town or in the home's state
+	isPrivate bool               // in the state, where only the person can write
+	to        string             // the agent among several of the folder that notes are delivered to
 	// isOtherAgent reports whether a note for that agent is not for the reader; nil if all are.
 	isOtherAgent func(agent string) bool
 	err          error // set if there is no such box
@@ -57,7 +57,7 @@ func NewBox(h home.Home, address string) Box {
 	case err != nil:
 		return Box{err: err}
 	case !h.Town.Personal && id.Role != "":
-		return Box{home: h, folder: h.Town.Mail(id.Address())}
+		return Box{home: h, folder: h.Town.Mailbox(id.Address())}
 	case id == h.Identity:
 		return own
 	}
@@ -263,7 +263,7 @@ func (o *opened) isDelivered(e entry) bool {
 	case o.isPrivate:
 		return true
 	}
-	return o.home.Town.Vouches(idOf(e.unique), func() ([]byte, error) { return o.readContent(e) })
+	return o.home.Town.VouchesFor(idOf(e.unique), func() ([]byte, error) { return o.readContent(e) })
 }
 
 // isUnread reports whether a note is neither seen, done nor work, and for the reader.
@@ -595,7 +595,7 @@ func (b Box) recordWork(id string, text []byte) error {
 	if b.isPrivate {
 		return nil
 	}
-	return b.home.Town.State.Write(b.home.Town.Given(id), []byte(place.Digest(text)+"\n"), atomicfile.Synced)
+	return b.home.Town.State.Write(b.home.Town.GivenPath(id), []byte(place.Digest(text)+"\n"), atomicfile.Synced)
 }
 
 // Unhook takes a note off the agent's work and marks it as seen.
@@ -622,7 +622,7 @@ func (o *opened) mark(e entry, add, take string) error {
 	if err := o.setFlags(e, add, take); err != nil || take == "" || o.isPrivate {
 		return err
 	}
-	return atomicfile.Remove(o.home.Town.Given(idOf(e.unique)))
+	return atomicfile.Remove(o.home.Town.GivenPath(idOf(e.unique)))
 }
 
 // Supersede unhooks the hand-over notes of a chain but those to keep: the one that replaces
@@ -800,7 +800,7 @@ func (b Box) Expire(now time.Time, minAge time.Duration, age func() time.Duratio
 				continue
 			}
 			if failed = o.Remove(e.file()); failed == nil && !o.isPrivate {
-				failed = atomicfile.Remove(o.home.Town.Given(note.ID))
+				failed = atomicfile.Remove(o.home.Town.GivenPath(note.ID))
 			}
 			if failed != nil && !errors.Is(failed, fs.ErrNotExist) {
 				err = errors.Join(err, atomicfile.Error("remove", o.file(e.file()), failed))

@@ -39,7 +39,7 @@ func (h Hosts) Depart(in *instance.Instance, moves int) ([]instance.Departure, e
 
 // moveKey returns a key that only this host has, and has after a backup as well, or nil.
 func (h Hosts) moveKey() ([]byte, error) {
-	data, err := atomicfile.IfExists(atomicfile.ReadIf(h.state.Path("relay", "keys.json"), 4096, atomicfile.OursAlone))
+	data, err := atomicfile.IfExists(atomicfile.ReadIf(h.state.Path("relay", "keys.json"), 4096, atomicfile.CheckPrivate))
 	if err != nil || data == nil {
 		return nil, err
 	}

@@ -147,7 +147,7 @@ func (f File) setState(data []byte) (_ File, err error) {
 	began, ok := began(data)
 	switch {
 	case p.IsSet():
-		f.Timed, f.Runs = !p.IsElsewhere(), p.Alive()
+		f.Timed, f.Runs = !p.IsElsewhere(), p.IsAlive()
 	case ok:
 		started, err := process.StartTime(f.Process.PID)
 		f.Timed = err == nil
@@ -255,7 +255,7 @@ func parse(data []byte) (process.Proc, State) {
 	isUUID := len(boot) == 36 && consistsOf(boot, digits+"abcdefABCDEF-")
 	// On Linux the start is clock ticks, on macOS seconds and microseconds.
 	if ok && isUUID && consistsOf(since, digits+".") && (!named || consistsOf(ns, digits)) {
-		p = process.Noted(p.PID, since, boot, ns)
+		p = process.ProcFromRecord(p.PID, since, boot, ns)
 	}
 	return p, ""
 }
@@ -288,7 +288,7 @@ func stateOf(p process.Proc) (State, error) {
 		return "", err
 	case err == nil && !p.IsSet():
 		return Foreign, nil
-	case p.Alive():
+	case p.IsAlive():
 		return Alive, nil
 	}
 	return Gone, nil

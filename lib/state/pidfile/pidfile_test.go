@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 		"123|\xff":                            {},
 	} {
 		if want.IsSet() && want.NS == "" {
-			want = process.Noted(want.PID, want.Start, want.Boot, "") // of our own
+			want = process.ProcFromRecord(want.PID, want.Start, want.Boot, "") // of our own
 		}
 		got, state := parse([]byte(text))
 		if got != want || (state == Corrupt) != (want.PID == 0) {

@@ -92,7 +92,7 @@ func Find(from home.Home, scope place.Scope, dir, to string) (Recipient, error) 
 			"an address is one of mayor, deacon, boot, overseer, <rig>/witness, <rig>/refinery, <rig>/crew/<name>, <rig>/polecats/<name>")
 	}
 	code := cli.AnswerNo
-	if from.Town.Unread != nil {
+	if from.Town.TrustErr != nil {
 		code = cli.IO // it may be an agent of the town
 	}
 	return Recipient{}, cli.Fail(code, fmt.Errorf("there is no agent and no folder '%s'", to),
@@ -110,7 +110,7 @@ func inhabited(h home.Home) bool {
 		return true
 	}
 	info, err := os.Lstat(filepath.Join(h.Dir, ".git"))
-	return err == nil && (place.Counts(info, h.Dir) || place.IsSafe(h.Dir))
+	return err == nil && (place.HasTrustedOwner(info, h.Dir) || place.IsSafe(h.Dir))
 }
 
 // ErrNone is returned if no agent of this host has the name, or if several have.
@@ -185,13 +185,13 @@ func findKnown(s place.Scope, to string) (Recipient, error) {
 	if filepath.IsAbs(to) {
 		return recipientAt(s, filepath.Clean(to))
 	}
-	towns, err := state.Towns()
+	towns, err := state.TrustedTowns()
 	if err != nil {
 		return Recipient{}, err
 	}
 	var all []Recipient
 	for _, t := range towns {
-		trust, err := state.Trusted(t.Path)
+		trust, err := state.TrustOf(t.Path)
 		if err != nil {
 			continue // another folder is there now
 		}

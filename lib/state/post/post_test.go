@@ -47,7 +47,7 @@ func newHost(t *testing.T) host {
 	h.noError(os.WriteFile(filepath.Join(root, "town/town.toml"), nil, 0o600))
 	trust, err := place.Survey(filepath.Join(root, "town"))
 	h.noError(err)
-	h.noError(h.state.Trust(trust))
+	h.noError(h.state.RecordTrust(trust))
 	h.agent(instance.Personal(h.state, ""), "api", "src/api")
 	h.noError(home.FindOtherHome(place.ScopeOf(h.getenv), filepath.Join(root, "src/docs")).Prepare())
 	h.noError(peer.NewHosts(h.state).Put(h.box))

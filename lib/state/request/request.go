@@ -76,8 +76,8 @@ func Denied(err error) bool {
 // HomeOf returns the home in which the session's hooks look for its requests: the one of
 // its first hook, wherever the command runs.
 func HomeOf(s place.Scope, h home.Home, id session.ID) home.Home {
-	if at, dir, _ := s.State.Fixed(string(id)); at != "" {
-		return home.Fixed(s, at, dir, h.Dir, string(id))
+	if at, dir, _ := s.State.FixedHome(string(id)); at != "" {
+		return home.FixedHome(s, at, dir, h.Dir, string(id))
 	}
 	return h
 }
@@ -152,7 +152,7 @@ func read(path string) ([]byte, error) {
 
 // HadTurn reports whether a turn of the session has begun. On an error that is unknown.
 func HadTurn(h home.Home, id session.ID) (bool, error) {
-	return atomicfile.Present(turnPath(h, id))
+	return atomicfile.IsPresent(turnPath(h, id))
 }
 
 // BeginTurn records the beginning of a turn. Earlier requests are not served any more.

@@ -59,7 +59,7 @@ func (s Session) leaveNote(item Item) error {
 }
 
 func (s Session) checkpoint(item Item) error {
-	if !s.Home.Identity.Role.Works() {
+	if !s.Home.Identity.Role.HasOwnWork() {
 		return nil
 	}
 	state, err := git.Status(s.Home.Dir, gitWait)

@@ -53,7 +53,7 @@ func (s Store) Current(getenv func(string) string, clientVars []string, hook boo
 	}
 	up := process.Ancestors(os.Getpid())
 	for _, r := range all {
-		if slices.Contains(up, r.PID) && !r.Ended() && r.Process().Alive() {
+		if slices.Contains(up, r.PID) && !r.Ended() && r.Process().IsAlive() {
 			return r.ID
 		}
 	}
@@ -76,7 +76,7 @@ func (s Store) inOtherPane(id ID, getenv func(string) string) bool {
 func (s Store) nestedSessions(ids []ID) []ID {
 	of := map[int]ID{}
 	for _, id := range slices.Backward(ids) {
-		if r, err := s.Get(id); err == nil && r != nil && !r.Ended() && r.Process().Alive() {
+		if r, err := s.Get(id); err == nil && r != nil && !r.Ended() && r.Process().IsAlive() {
 			of[r.PID] = id
 		}
 	}

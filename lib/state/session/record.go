@@ -145,12 +145,12 @@ func (r *Record) Promised() *handover.Handover {
 
 // Process returns the client's process.
 func (r *Record) Process() process.Proc {
-	return process.Noted(r.PID, r.PIDStart, r.BootID, r.PIDNS)
+	return process.ProcFromRecord(r.PID, r.PIDStart, r.BootID, r.PIDNS)
 }
 
 // Server returns the server process behind the client that runs the session, unset without one.
 func (r *Record) Server() process.Proc {
-	return process.Noted(r.ServerPID, r.ServerStart, r.BootID, r.PIDNS)
+	return process.ProcFromRecord(r.ServerPID, r.ServerStart, r.BootID, r.PIDNS)
 }
 
 // SetProcess records the client's process and clears the server.
@@ -294,7 +294,7 @@ func (r *Record) live(now time.Time) bool {
 }
 
 // Served reports whether a server that several windows share still has the session open.
-func (r *Record) Served() bool { return r != nil && !r.Ended() && r.Server().Alive() }
+func (r *Record) Served() bool { return r != nil && !r.Ended() && r.Server().IsAlive() }
 
 // Crashed reports whether the session's process is gone without an end. If a server runs
 // the session, its process counts as well.

@@ -44,7 +44,7 @@ func (s Store) log() eventlog.Log { return eventlog.Log(s.Home.Town.Events()) }
 // logEvent appends an event to the log, or to the spare log in the person's own folder if
 // another user blocks the log.
 func (s Store) logEvent(now time.Time, kind, actor string, payload any) error {
-	return s.log().AppendOr(eventlog.Log(s.Home.Town.Spare()), s.warn, now, kind, actor, payload)
+	return s.log().AppendOr(eventlog.Log(s.Home.Town.SpareEvents()), s.warn, now, kind, actor, payload)
 }
 
 // Exists reports whether a session has a record. Like Get it accepts any id, because some
@@ -53,7 +53,7 @@ func (s Store) Exists(id ID) bool {
 	if _, err := ParseID(string(id)); err != nil {
 		return false
 	}
-	is, err := atomicfile.Present(s.path(id))
+	is, err := atomicfile.IsPresent(s.path(id))
 	return is || err != nil // if it cannot be read, do not create another
 }
 
@@ -96,7 +96,7 @@ func (s Store) load(id ID, load func(atomicfile.Rolling) ([]byte, error)) (*Reco
 		return r, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	case atomicfile.Unread(err):
+	case atomicfile.IsSystemError(err):
 		return nil, err
 	}
 	s.warn(err)
@@ -109,7 +109,7 @@ func (s Store) findHandoff(r *Record) {
 	var err error
 	if r.Handoff, r.slot, err = handover.Read(s.Home, string(r.ID)); err != nil {
 		s.warn(err)
-		if atomicfile.Unread(err) {
+		if atomicfile.IsSystemError(err) {
 			r.Unread = err
 		}
 		return
@@ -119,7 +119,7 @@ func (s Store) findHandoff(r *Record) {
 		return
 	}
 	if old.Marker != "" {
-		if is, err := atomicfile.Present(s.Home.Path(filepath.Base(old.Marker))); !is && err == nil {
+		if is, err := atomicfile.IsPresent(s.Home.Path(filepath.Base(old.Marker))); !is && err == nil {
 			return
 		}
 	}
@@ -228,7 +228,7 @@ func (s Store) prune(all []*Record, now time.Time) {
 			// the tail goes first.
 			if atomicfile.Remove(s.Home.Path("sessions", string(r.ID)+".tail")) == nil && s.file(r.ID).Remove() == nil {
 				_ = handover.Forget(s.Home, string(r.ID))
-				s.Home.Town.State.Unfix(string(r.ID))
+				s.Home.Town.State.UnfixHome(string(r.ID))
 				for _, beside := range []string{".request", ".served", ".turn", ".state"} { // of lib/state/request and lib/state/activity
 					os.Remove(s.Home.Path("sessions", string(r.ID)+beside))
 				}

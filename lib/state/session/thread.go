@@ -135,7 +135,7 @@ func (s Store) Start(now time.Time, all []*Record, params StartParams) (Started,
 	if err := s.announce(now, started.Record, params.Topic, params.Subject); err != nil {
 		return started, err
 	}
-	if err := s.Home.Town.State.Fix(string(params.ID), s.Home.Runtime()); err != nil {
+	if err := s.Home.Town.State.FixHome(string(params.ID), s.Home.Runtime()); err != nil {
 		return started, err
 	}
 	if err := s.Put(started.Record, atomicfile.Unsynced); err != nil {
@@ -401,7 +401,7 @@ func (s Store) announce(now time.Time, r *Record, topic, subject string) error {
 }
 
 func (s Store) lastEvent(id ID) eventlog.Event {
-	return s.log().LastEvent(eventlog.Log(s.Home.Town.Spare()), string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
+	return s.log().LastEvent(eventlog.Log(s.Home.Town.SpareEvents()), string(id), eventlog.SessionStart, eventlog.SessionResume, eventlog.SessionEnd)
 }
 
 var (

@@ -537,7 +537,7 @@ func load(chain session.ID, f atomicfile.Rolling, prompts []entry, read func(ato
 	data, err := read(f)
 	switch {
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-	case atomicfile.Unread(err):
+	case atomicfile.IsSystemError(err):
 		return nil, nil, err
 	case warn != nil: // the file is unusable
 		warn(err)
@@ -589,7 +589,7 @@ func Update(state place.State, chain session.ID, d atomicfile.Durability, warn f
 // caller holds the lock.
 func repair(state place.State, chain session.ID, f atomicfile.Rolling, warn func(error)) (*Thread, []byte, error) {
 	prompts, err := readJournal(state, chain)
-	if atomicfile.Unread(err) {
+	if atomicfile.IsSystemError(err) {
 		return nil, nil, err
 	} // any other error says that it is no journal
 	return load(chain, f, prompts, atomicfile.Rolling.Repair, warn)
@@ -643,8 +643,8 @@ func Move(state place.State, from, to, id session.ID, d atomicfile.Durability, w
 
 // exists reports whether a chain may have a thread or a journal.
 func exists(state place.State, f atomicfile.Rolling, chain session.ID) bool {
-	file, err := atomicfile.Present(f.Path)
-	prompts, jerr := atomicfile.Present(journal(state, chain))
+	file, err := atomicfile.IsPresent(f.Path)
+	prompts, jerr := atomicfile.IsPresent(journal(state, chain))
 	return file || prompts || err != nil || jerr != nil
 }
 

@@ -163,7 +163,7 @@ func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 	if w.Record != nil {
 		payload.SessionID = w.Record.ID
 	}
-	log, spare := eventlog.Log(h.Town.Events()), eventlog.Log(h.Town.Spare())
+	log, spare := eventlog.Log(h.Town.Events()), eventlog.Log(h.Town.SpareEvents())
 	last := log.LastEvent(spare, string(payload.SessionID), eventlog.Handoff, eventlog.HandoffCancelled)
 	if last.Type == eventlog.HandoffCancelled && (w.Record != nil || w.Note != "" && bytes.Contains(last.Payload, []byte(`"note":"`+w.Note+`"`))) {
 		return

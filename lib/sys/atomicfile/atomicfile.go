@@ -189,7 +189,7 @@ func ReadFrom(f *os.File, limit int64) ([]byte, error) {
 
 // Open opens a regular file for reading. It follows no symbolic link and does not block on a FIFO.
 func Open(path string) (*os.File, error) {
-	return open(path, os.O_RDONLY, 0)
+	return openRegular(path, os.O_RDONLY, 0)
 }
 
 // OpenFollowing opens a regular file for reading and follows symbolic links. It is for
@@ -214,26 +214,26 @@ func ResolveLinks(path string) string {
 	return filepath.Clean(path)
 }
 
-// Unread reports whether an error is the system's: the file could not be read now, and
+// IsSystemError reports whether an error is the system's: the file could not be read now, and
 // nobody knows what it holds. Any other says that what was read is no use.
-func Unread(err error) bool {
+func IsSystemError(err error) bool {
 	var system syscall.Errno
 	return errors.As(err, &system)
 }
 
-// Absent reports whether an error means that there is no file or folder to read: nothing
+// IsAbsent reports whether an error means that there is no file or folder to read: nothing
 // has the path, or something that is neither.
-func Absent(err error) bool {
+func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) ||
 		errors.Is(err, ErrNotRegular)
 }
 
-// Hidden reports whether an error says that the system hides what may be there.
-func Hidden(err error) bool { return Unread(err) && !Absent(err) }
+// IsHidden reports whether an error says that the system hides what may be there.
+func IsHidden(err error) bool { return IsSystemError(err) && !IsAbsent(err) }
 
 // OpenAppend opens a regular file for reading and appending. A missing one is made, with mode 0600.
 func OpenAppend(path string) (*os.File, error) {
-	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	return openRegular(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 }
 
 // AppendLines writes complete lines to the end of a file that OpenAppend opened, in one
@@ -274,13 +274,13 @@ func OpenLock(path string, common bool) (*os.File, error) {
 	if common {
 		mode = 0o600
 	}
-	f, err := open(path, os.O_WRONLY|os.O_CREATE, mode)
+	f, err := openRegular(path, os.O_WRONLY|os.O_CREATE, mode)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	// A file with a second hard link may be any of the person's, linked there by somebody.
-	if err == nil && Owner(info) == os.Geteuid() && OneName(info) == nil {
+	if err == nil && Owner(info) == os.Geteuid() && CheckOneName(info) == nil {
 		// mutant never: ./lib/sys/flock TestSandboxHoldsNoLock
 		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
 			err = f.Chmod(mode)
@@ -293,14 +293,14 @@ func OpenLock(path string, common bool) (*os.File, error) {
 	return f, nil
 }
 
-// ErrNames is returned for a file with a second hard link.
-var ErrNames = errors.New("it has more than one name")
+// ErrHardLink is returned for a file with a second hard link.
+var ErrHardLink = errors.New("it has more than one name")
 
-// OneName returns ErrNames if a file has a second hard link. Anybody who can write to its
+// CheckOneName returns ErrNames if a file has a second hard link. Anybody who can write to its
 // folder can have linked any file of the person's there, and that file would be changed.
-func OneName(info fs.FileInfo) error {
+func CheckOneName(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 { // mutant never: ./lib/log/eventlog TestAnotherNameOfAFile
-		return ErrNames
+		return ErrHardLink
 	}
 	return nil
 }
@@ -320,8 +320,8 @@ func openError(path string, err error) error {
 	return Error("open", path, err)
 }
 
-// open opens a regular file. It refuses a symbolic link, and does not wait for a FIFO's other end.
-func open(path string, flag int, perm fs.FileMode) (*os.File, error) {
+// openRegular opens a regular file. It refuses a symbolic link, and does not wait for a FIFO's other end.
+func openRegular(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, perm)
 	if err != nil {
 		return nil, openError(path, err)
@@ -358,7 +358,7 @@ func WriteMode(path string, data []byte, perm fs.FileMode, d Durability) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return Error("replace", path, ErrNotRegular)
 	}
-	return Error("write", path, place(path, data, perm, d, atomic.ReplaceFile))
+	return Error("write", path, writeAndMove(path, data, perm, d, atomic.ReplaceFile))
 }
 
 // WriteIn is Write for a file in an open folder of a project: it cannot reach a file
@@ -403,20 +403,20 @@ func IfExists[T any](v T, err error) (T, error) {
 // Create writes a file with mode 0600. It fails with fs.ErrExist if the file exists. If
 // several processes call it, only one succeeds, and nobody sees an incomplete file.
 func Create(path string, data []byte, d Durability) error {
-	return Error("create", path, place(path, data, 0o600, d, move))
+	return Error("create", path, writeAndMove(path, data, 0o600, d, moveNew))
 }
 
-// place writes data to a temporary file beside path, which the given function renames to path.
-func place(path string, data []byte, perm fs.FileMode, d Durability, move func(from, to string) error) error {
-	return placeWritten(path, perm, d, move, func(tmp *os.File) error {
+// writeAndMove writes data to a temporary file beside path, which the given function renames to path.
+func writeAndMove(path string, data []byte, perm fs.FileMode, d Durability, move func(from, to string) error) error {
+	return streamAndMove(path, perm, d, move, func(tmp *os.File) error {
 		_, err := tmp.Write(data)
 		return err
 	})
 }
 
-// placeWritten has write fill a temporary file beside path, and has move rename it to path.
-func placeWritten(path string, perm fs.FileMode, d Durability, move func(from, to string) error, write func(*os.File) error) error {
-	tmp, err := temporary(path, perm)
+// streamAndMove has write fill a temporary file beside path, and has move rename it to path.
+func streamAndMove(path string, perm fs.FileMode, d Durability, move func(from, to string) error, write func(*os.File) error) error {
+	tmp, err := createTemporary(path, perm)
 	if err != nil {
 		return err
 	}
@@ -496,9 +496,9 @@ func MkdirIn(dir *os.Root, name string) error {
 // ErrLink reports a link in the place of a folder.
 var ErrLink = errors.New("a link is on the way")
 
-// LinklessIn returns an error if a link is on the way to a folder below an open one. It
+// CheckLinksIn returns an error if a link is on the way to a folder below an open one. It
 // makes missing folders if make is set.
-func LinklessIn(root *os.Root, dir string, make bool) error {
+func CheckLinksIn(root *os.Root, dir string, make bool) error {
 	at := ""
 	for elem := range strings.SplitSeq(filepath.ToSlash(dir), "/") {
 		if elem == "." {
@@ -565,7 +565,7 @@ func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 		err = ErrNotRegular
 	}
 	if err == nil {
-		err = cmp.Or(OneName(named), CheckSameFile(named, f.Stat))
+		err = cmp.Or(CheckOneName(named), CheckSameFile(named, f.Stat))
 	}
 	if err != nil {
 		f.Close()
@@ -664,7 +664,7 @@ func linkAside(path string) (string, error) {
 func EnsurePrivateDir(dir string) error {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := MayMake(dir); err != nil {
+		if err := CheckMayMake(dir); err != nil {
 			return Error("create", dir, err)
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -684,10 +684,10 @@ func EnsurePrivateDir(dir string) error {
 	return nil
 }
 
-// MayMake returns an error if a folder that does not exist would be created inside another
+// CheckMayMake returns an error if a folder that does not exist would be created inside another
 // user's folder. Otherwise root, under sudo with the user's HOME, would leave folders there
 // that the user can neither read nor write.
-func MayMake(dir string) error {
+func CheckMayMake(dir string) error {
 	for {
 		above := filepath.Dir(dir)
 		info, err := os.Stat(above)
@@ -724,8 +724,8 @@ func CheckFileOwner(info fs.FileInfo) error {
 	return nil
 }
 
-// OursAlone is CheckFileOwner, but also returns an error if other users can write to the file.
-func OursAlone(info fs.FileInfo) error {
+// CheckPrivate is CheckFileOwner, but also returns an error if other users can write to the file.
+func CheckPrivate(info fs.FileInfo) error {
 	if err := CheckFileOwner(info); err != nil {
 		return err
 	}
@@ -849,11 +849,11 @@ func Error(verb, path string, err error) error {
 	case errors.As(err, &le):
 		err = le.Err
 	}
-	said := fmt.Sprintf("cannot %s '%s': ", verb, path)
-	if strings.HasPrefix(err.Error(), said) {
+	prefix := fmt.Sprintf("cannot %s '%s': ", verb, path)
+	if strings.HasPrefix(err.Error(), prefix) {
 		return err
 	}
-	return fmt.Errorf("%s%w", said, err)
+	return fmt.Errorf("%s%w", prefix, err)
 }
 
 func temporaryName(name string) string {
@@ -862,8 +862,8 @@ func temporaryName(name string) string {
 	return fmt.Sprintf(".%s%s%x", name, tmpMark, random)
 }
 
-// temporary opens a new, hidden file beside path.
-func temporary(path string, perm fs.FileMode) (*os.File, error) {
+// createTemporary opens a new, hidden file beside path.
+func createTemporary(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	name := dir + temporaryName(base)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
@@ -898,8 +898,8 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// Present reports whether anything has the path. Other than for Exists, an error is not a no.
-func Present(path string) (bool, error) {
+// IsPresent reports whether anything has the path. Other than for Exists, an error is not a no.
+func IsPresent(path string) (bool, error) {
 	info, err := IfExists(os.Lstat(path))
 	return info != nil, Error("look at", path, err)
 }
@@ -915,7 +915,7 @@ func Copy(path string, r io.Reader) error {
 
 // Stream has write produce the content of a file that must not exist yet, synced to disk.
 func Stream(path string, write func(io.Writer) error) error {
-	return Error("create", path, placeWritten(path, 0o600, Synced, move, func(tmp *os.File) error {
+	return Error("create", path, streamAndMove(path, 0o600, Synced, moveNew, func(tmp *os.File) error {
 		out := bufio.NewWriterSize(tmp, 64<<10)
 		if err := write(out); err != nil {
 			return err

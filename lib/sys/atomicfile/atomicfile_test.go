@@ -400,7 +400,7 @@ func TestMoveInTurn(t *testing.T) {
 		from := filepath.Join(dir, fmt.Sprint("from-", i))
 		testenv.NoError(t, os.WriteFile(from, []byte(from), 0o600))
 		all.Go(func() {
-			switch err := moveInTurn(from, to); {
+			switch err := moveLocked(from, to); {
 			case err == nil:
 				made.Add(1)
 			case !errors.Is(err, fs.ErrExist):

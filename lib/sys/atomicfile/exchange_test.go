@@ -19,7 +19,7 @@ import (
 func TestJudgedByWhatWasOpened(t *testing.T) {
 	dir := t.TempDir()
 	path, good, bad := filepath.Join(dir, "f"), filepath.Join(dir, "good"), filepath.Join(dir, "bad")
-	judge := OursAlone
+	judge := CheckPrivate
 	if os.Geteuid() == 0 {
 		judge = CheckFileOwner
 	}

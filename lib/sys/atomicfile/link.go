@@ -12,10 +12,10 @@ import (
 	"github.com/natefinch/atomic"
 )
 
-// move renames a temporary file to a name that must not exist: with a link, for a rename
+// moveNew renames a temporary file to a name that must not exist: with a link, for a rename
 // would replace an existing file. Where the file system has no links, as on exFAT, in
 // Termux and in some file systems of user space, all processes that come here take turns.
-func move(from, to string) error {
+func moveNew(from, to string) error {
 	err := os.Link(from, to)
 	switch {
 	case err == nil:
@@ -23,12 +23,12 @@ func move(from, to string) error {
 	case !hasNoLinks(err):
 		return err
 	}
-	return moveInTurn(from, to)
+	return moveLocked(from, to)
 }
 
-// moveInTurn renames a file to a name that is free, for folders that have no hard links. It holds
+// moveLocked renames a file to a name that is free, for folders that have no hard links. It holds
 // a lock on the folder from its check to the rename.
-func moveInTurn(from, to string) error {
+func moveLocked(from, to string) error {
 	folder, err := openDir(filepath.Dir(to))
 	if err != nil {
 		return err

@@ -49,12 +49,12 @@ var generations = []string{".bak", ".bak.1", ".bak.2"}
 // file is damaged. It changes nothing. It returns fs.ErrNotExist if there is no file, and
 // says what is wrong with the file if no previous version can replace it.
 func (r Rolling) Read() ([]byte, error) {
-	f, err := r.find()
+	f, err := r.findUsable()
 	if err != nil || len(f.bad) == 0 {
 		return f.data, err
 	}
 	if f.data == nil {
-		return nil, f.errors()
+		return nil, f.joinErrors()
 	}
 	f.bad[0].err = fmt.Errorf("%w: %s", f.bad[0].err, f.describeFallback())
 	for _, b := range f.bad {
@@ -67,11 +67,11 @@ func (r Rolling) Read() ([]byte, error) {
 // current file. If no usable version is left, it returns fs.ErrNotExist. The caller must hold the
 // lock.
 func (r Rolling) Repair() ([]byte, error) {
-	f, err := r.find()
+	f, err := r.findUsable()
 	if err != nil || len(f.bad) == 0 {
 		return f.data, err
 	}
-	if slices.ContainsFunc(f.bad, func(b broken) bool { return passing(b.err) }) {
+	if slices.ContainsFunc(f.bad, func(b brokenFile) bool { return isTransient(b.err) }) {
 		return r.Read()
 	}
 	// The file itself comes last: without it, the previous versions would be ignored.
@@ -89,7 +89,7 @@ func (r Rolling) Repair() ([]byte, error) {
 	}
 	var aside string
 	// A copy, not a link: a program that writes it in place would change both.
-	err = place(r.Path, f.data, 0o600, Synced, func(from, to string) (err error) {
+	err = writeAndMove(r.Path, f.data, 0o600, Synced, func(from, to string) (err error) {
 		if aside, err = r.keepAside(); err != nil {
 			return err
 		}
@@ -104,29 +104,31 @@ func (r Rolling) Repair() ([]byte, error) {
 //
 // If there was no file, somebody has removed it, so Write removes the previous versions
 // that are left. If it cannot keep a previous version, it only warns.
-func (r Rolling) Write(data []byte, d Durability) error { return r.write(data, d, r.rotate) }
+func (r Rolling) Write(data []byte, d Durability) error {
+	return r.writeKeeping(data, d, r.rotateBackups)
+}
 
 // WriteWithoutBackups is Write for content that no earlier version may replace: it removes
 // the previous versions first, and does not keep the old content.
 func (r Rolling) WriteWithoutBackups(data []byte, d Durability) error {
-	if err := r.drop(); err != nil {
+	if err := r.removeBackups(); err != nil {
 		return err
 	}
-	return r.write(data, d, func([]byte) error { return nil })
+	return r.writeKeeping(data, d, func([]byte) error { return nil })
 }
 
-// write replaces the file after keep has kept the old content. A damaged file is set aside.
-func (r Rolling) write(data []byte, d Durability, keep func(old []byte) error) error {
-	old, bad := r.read(r.Path)
+// writeKeeping replaces the file after keep has kept the old content. A damaged file is set aside.
+func (r Rolling) writeKeeping(data []byte, d Durability, keep func(old []byte) error) error {
+	old, bad := r.readValid(r.Path)
 	switch {
 	case errors.Is(bad, fs.ErrNotExist):
-		if err := r.drop(); err != nil {
+		if err := r.removeBackups(); err != nil {
 			return err // otherwise an old version could come back
 		}
-	case passing(bad):
+	case isTransient(bad):
 		return bad
 	}
-	return Error("write", r.Path, place(r.Path, data, 0o600, d, func(from, to string) error {
+	return Error("write", r.Path, writeAndMove(r.Path, data, 0o600, d, func(from, to string) error {
 		switch {
 		case errors.Is(bad, fs.ErrNotExist), bad == nil && bytes.Equal(old, data):
 		case bad == nil:
@@ -146,9 +148,9 @@ func (r Rolling) write(data []byte, d Durability, keep func(old []byte) error) e
 
 // Remove removes the file and its previous versions. It removes the oldest first and the
 // file last, so that after a kill on the way the file still exists.
-func (r Rolling) Remove() error { return errors.Join(r.drop(), Remove(r.Path)) }
+func (r Rolling) Remove() error { return errors.Join(r.removeBackups(), Remove(r.Path)) }
 
-func (r Rolling) drop() error {
+func (r Rolling) removeBackups() error {
 	var failed error
 	for _, g := range slices.Backward(generations) {
 		failed = errors.Join(failed, Remove(r.backup(g)))
@@ -156,9 +158,9 @@ func (r Rolling) drop() error {
 	return failed
 }
 
-// rotate makes old, the file's content, the newest previous version. A kill can leave a
+// rotateBackups makes old, the file's content, the newest previous version. A kill can leave a
 // gap in the sequence. The next write fills the gap before it drops an older version.
-func (r Rolling) rotate(old []byte) error {
+func (r Rolling) rotateBackups(old []byte) error {
 	first, second, third := r.backup(generations[0]), r.backup(generations[1]), r.backup(generations[2])
 	if _, err := os.Lstat(first); err == nil {
 		if sameFile(r.Path, first) {
@@ -173,7 +175,7 @@ func (r Rolling) rotate(old []byte) error {
 	}
 	err := os.Link(r.Path, first)
 	if err != nil { // no links in this file system, or from another one
-		return Error("write", first, place(first, old, 0o600, Unsynced, atomic.ReplaceFile))
+		return Error("write", first, writeAndMove(first, old, 0o600, Unsynced, atomic.ReplaceFile))
 	}
 	return nil
 }
@@ -207,44 +209,44 @@ func (r Rolling) warn(err error) {
 	}
 }
 
-// found is the newest usable content.
-type found struct {
+// usableVersion is the newest usable content.
+type usableVersion struct {
 	data []byte // nil if there is none
 	path string
-	bad  []broken // the newer files that cannot be used, the file itself first
+	bad  []brokenFile // the newer files that cannot be used, the file itself first
 }
 
-type broken struct {
+type brokenFile struct {
 	path string
 	err  error
 }
 
-// find returns the newest usable content, or none. It fails only if there is no file.
-func (r Rolling) find() (found, error) {
-	data, err := r.read(r.Path)
+// findUsable returns the newest usable content, or none. It fails only if there is no file.
+func (r Rolling) findUsable() (usableVersion, error) {
+	data, err := r.readValid(r.Path)
 	switch {
 	case err == nil:
-		return found{data: data, path: r.Path}, nil
+		return usableVersion{data: data, path: r.Path}, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return found{}, err
+		return usableVersion{}, err
 	}
-	f := found{bad: []broken{{r.Path, err}}}
+	f := usableVersion{bad: []brokenFile{{r.Path, err}}}
 	for _, g := range generations {
 		path := r.backup(g)
-		data, err := r.read(path)
+		data, err := r.readValid(path)
 		if err == nil {
 			f.data, f.path = data, path
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // below a file is none
-			f.bad = append(f.bad, broken{path, err})
+			f.bad = append(f.bad, brokenFile{path, err})
 		}
 	}
 	return f, nil
 }
 
-// read returns the content of path, which is not nil, or an error if it cannot be used.
-func (r Rolling) read(path string) ([]byte, error) {
+// readValid returns the content of path, which is not nil, or an error if it cannot be used.
+func (r Rolling) readValid(path string) ([]byte, error) {
 	limit := cmp.Or(r.Limit, MaxSize)
 	data, err := ReadIf(path, limit, r.Judge)
 	if err != nil || r.Valid == nil {
@@ -256,13 +258,13 @@ func (r Rolling) read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// passing reports whether an error comes from the process and not from the file, so that
+// isTransient reports whether an error comes from the process and not from the file, so that
 // another process may be able to read it.
-func passing(err error) bool {
+func isTransient(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
-func (f found) errors() error {
+func (f usableVersion) joinErrors() error {
 	var all error
 	for _, b := range f.bad {
 		all = errors.Join(all, b.err)
@@ -270,7 +272,7 @@ func (f found) errors() error {
 	return all
 }
 
-func (f found) describeFallback() string {
+func (f usableVersion) describeFallback() string {
 	text := fmt.Sprintf("using the version before it, '%s'", filepath.Base(f.path))
 	if info, err := os.Lstat(f.path); err == nil {
 		text += ", from " + info.ModTime().UTC().Format(time.DateTime) + " UTC"

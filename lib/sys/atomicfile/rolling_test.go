@@ -227,7 +227,7 @@ func TestRollingKilledAgainAndAgain(t *testing.T) {
 		testenv.NoError(t, r.Write(good(i), Unsynced))
 	}
 	for range 5 { // what is left of such a write
-		testenv.NoError(t, r.rotate(good(3)))
+		testenv.NoError(t, r.rotateBackups(good(3)))
 	}
 	if got, want := r.state(t), [4]string{"good 3 end", "good 3 end", "good 2 end", "good 1 end"}; got != want {
 		t.Errorf("%q", got)

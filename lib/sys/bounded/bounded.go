@@ -37,8 +37,8 @@ type Program struct {
 	// Linger is how long processes outside the program's process group may hold its output
 	// open after its end; 0 means 100 ms.
 	Linger time.Duration
-	// Asks has a program that is late end by SIGTERM, and by SIGKILL only after Linger.
-	Asks bool
+	// AsksFirst has a program that is late end by SIGTERM, and by SIGKILL only after Linger.
+	AsksFirst bool
 	// NoTerminal keeps the program from the terminal, which would stop it once it reads there.
 	NoTerminal bool
 }
@@ -69,14 +69,14 @@ func (f *Failed) Error() string {
 
 func (f *Failed) Unwrap() error { return f.Err }
 
-// maxSaid bounds Stderr, in bytes.
-const maxSaid = 4 << 10
+// maxStderr bounds Stderr, in bytes.
+const maxStderr = 4 << 10
 
 // Run runs the program. Its output may contain secrets: neither result nor error is redacted.
 func (p Program) Run(ctx context.Context) (Result, error) {
 	within, cancel := context.WithTimeout(ctx, p.Within)
 	defer cancel()
-	out, said := Front{Most: p.Most}, Front{Most: maxSaid}
+	out, errOutput := Front{Most: p.Most}, Front{Most: maxStderr}
 	cmd := exec.CommandContext(within, p.Path, p.Args...)
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	if cmd.Env == nil {
@@ -89,11 +89,11 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	if p.Keep != nil {
 		cmd.ExtraFiles = []*os.File{p.Keep}
 	}
-	var outputs []*output
+	var outputs []*outputPipe
 	if p.Show != nil {
 		cmd.Stdout, cmd.Stderr = p.Show, p.Show
 	} else {
-		errs, err := newOutput(&said)
+		errs, err := newOutput(&errOutput)
 		if err != nil {
 			return Result{}, fmt.Errorf("cannot run '%s': %w", p.Path, err)
 		}
@@ -109,7 +109,7 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !p.NoTerminal, Setsid: p.NoTerminal}
 	end := syscall.SIGKILL
-	if p.Asks {
+	if p.AsksFirst {
 		end = syscall.SIGTERM
 	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, end) }
@@ -127,7 +127,7 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its remaining children
 	}
-	r := Result{Out: out.Data, Stderr: string(said.Data)}
+	r := Result{Out: out.Data, Stderr: string(errOutput.Data)}
 	if cmd.ProcessState != nil {
 		r.Code = cmd.ProcessState.ExitCode()
 	}
@@ -140,27 +140,27 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 		return r, fmt.Errorf("%w (over %v)", ErrLate, p.Within)
 	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
 		return r, &Failed{r, err}
-	case out.Over:
+	case out.Truncated:
 		return r, fmt.Errorf("%w (over %d bytes)", ErrTooMuch, p.Most)
 	}
 	return r, nil
 }
 
-// output is a pipe whose reader gets all that the program wrote. Package exec gives up after
+// outputPipe is a pipe whose reader gets all that the program wrote. Package exec gives up after
 // WaitDelay and drops the rest, also if this process had no time to read it.
-type output struct {
+type outputPipe struct {
 	to          io.Writer
 	read, write *os.File
 	done        chan struct{}
 }
 
 // newOutput returns a pipe whose content is copied to a writer; done is closed at its end.
-func newOutput(to io.Writer) (*output, error) {
+func newOutput(to io.Writer) (*outputPipe, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	o := &output{to, read, write, make(chan struct{})}
+	o := &outputPipe{to, read, write, make(chan struct{})}
 	go func() {
 		_, _ = io.Copy(to, read)
 		close(o.done)
@@ -169,7 +169,7 @@ func newOutput(to io.Writer) (*output, error) {
 }
 
 // close waits until nobody can write any more, or for so long. Then it reads what is in the pipe.
-func (o *output) close(wait time.Duration) {
+func (o *outputPipe) close(wait time.Duration) {
 	o.write.Close()
 	defer o.read.Close()
 	select {
@@ -201,14 +201,14 @@ const pipeSize = 64 << 10
 
 // Front keeps the beginning of what is written to it.
 type Front struct {
-	Data []byte
-	Most int  // of Data, in bytes
-	Over bool // more was written
+	Data      []byte
+	Most      int  // of Data, in bytes
+	Truncated bool // more was written
 }
 
 func (f *Front) Write(p []byte) (int, error) {
 	keep := min(len(p), f.Most-len(f.Data))
 	f.Data = append(f.Data, p[:keep]...)
-	f.Over = f.Over || keep < len(p)
+	f.Truncated = f.Truncated || keep < len(p)
 	return len(p), nil
 }

@@ -36,7 +36,7 @@ func TestAsks(t *testing.T) {
 		}()
 		var said strings.Builder
 		p := Program{Path: "/bin/sh", Args: []string{"-c", "trap 'echo tidy; exit' TERM; echo ready; while :; do sleep 0.05; done"}, Env: []string{"PATH=/usr/bin:/bin"},
-			Show: io.MultiWriter(&said, write), Within: time.Minute, Asks: asks, Linger: 20 * time.Second}
+			Show: io.MultiWriter(&said, write), Within: time.Minute, AsksFirst: asks, Linger: 20 * time.Second}
 		_, err := p.Run(ctx)
 		write.Close()
 		if !errors.Is(err, context.Canceled) || strings.Contains(said.String(), "tidy") != asks {

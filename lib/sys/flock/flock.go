@@ -42,10 +42,10 @@ func AcquireWhile(path string, common bool, wait time.Duration, progress func() 
 		if progress != nil {
 			left = wait // whoever had a lock before this one has removed it
 		}
-		if err := lock(f, left, progress); err != nil {
+		if err := awaitLock(f, left, progress); err != nil {
 			return nil, atomicfile.Error("lock", path, err)
 		}
-		named, err := names(path, f)
+		named, err := isStillNamed(path, f)
 		if named {
 			return &Lock{f}, nil
 		}
@@ -56,9 +56,9 @@ func AcquireWhile(path string, common bool, wait time.Duration, progress func() 
 	}
 }
 
-// lock waits for the lock on f, and closes f if it fails. It waits in the kernel, which is
+// awaitLock waits for the lock on f, and closes f if it fails. It waits in the kernel, which is
 // fair; polling would let a newcomer pass one that has waited long.
-func lock(f *os.File, wait time.Duration, progress func() string) error {
+func awaitLock(f *os.File, wait time.Duration, progress func() string) error {
 	fd := int(f.Fd())
 	err := flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
@@ -103,8 +103,8 @@ func flock(fd, how int) error {
 	return atomicfile.RetryInterrupted(func() error { return syscall.Flock(fd, how) })
 }
 
-// names reports whether the locked file still has its name: Remove may have taken it.
-func names(path string, f *os.File) (bool, error) {
+// isStillNamed reports whether the locked file still has its name: Remove may have taken it.
+func isStillNamed(path string, f *os.File) (bool, error) {
 	locked, err := f.Stat()
 	if err != nil {
 		return false, err

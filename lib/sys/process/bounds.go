@@ -16,8 +16,8 @@ type Bounds struct {
 	Limits *Limits
 }
 
-// Differ returns the names of the walls that differ, sorted.
-func (b Bounds) Differ(other Bounds) []string {
+// DifferingWalls returns the names of the walls that differ, sorted.
+func (b Bounds) DifferingWalls(other Bounds) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(b.Walls)) {
 		if b.Walls[name] != other.Walls[name] {
@@ -37,8 +37,8 @@ type Limits struct {
 	Umask *int `json:"umask,omitempty"` // nil if it is the server's
 }
 
-// Changed returns the limits that differ from other's, nil if there are none.
-func (l *Limits) Changed(other *Limits) *Limits {
+// ChangedFrom returns the limits that differ from other's, nil if there are none.
+func (l *Limits) ChangedFrom(other *Limits) *Limits {
 	if l == nil || other == nil || *l.Umask == *other.Umask {
 		return nil
 	}

@@ -37,7 +37,7 @@ func TestBoxed(t *testing.T) {
 	if process.InSandbox() {
 		t.Error("what runs us can be seen")
 	}
-	if p, err := process.Agent(os.Getpid()); err != nil || p.PID != os.Getppid() {
+	if p, err := process.AgentOf(os.Getpid()); err != nil || p.PID != os.Getppid() {
 		t.Errorf("the agent is %v, %v", p, err)
 	}
 	if os.Getenv("GT_TEST_BOXED") != "" {

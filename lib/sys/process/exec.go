@@ -72,9 +72,9 @@ func startDetached(dir, path string, args, environ []string, stdin *os.File) (in
 	return pid, err
 }
 
-// Detached starts this program again with these arguments, in a session of its own and
+// RestartDetached starts this program again with these arguments, in a session of its own and
 // without a terminal, so that it outlives this terminal. It returns the PID.
-func Detached(dir string, environ, args []string) (int, error) {
+func RestartDetached(dir string, environ, args []string) (int, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err

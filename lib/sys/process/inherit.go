@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ownVars say which agent a program belongs to, and what that agent does. Gas Town's and bd's
+// agentVars say which agent a program belongs to, and what that agent does. Gas Town's and bd's
 // are among them. TMUX and TMUX_PANE are not: they are the pane's.
-var ownVars = []string{
+var agentVars = []string{
 	"GT_INSTANCE", "GT_SESSION_ID", "GT_SESSION_UUID", "GT_SESSION_ID_ENV", "GT_SESSION", "GT_SESSION_NAME", "GT_TEMPLATE", "GT_TMUX_SESSION",
 	"GT_HOME", "GT_ROLE", "GT_RIG", "GT_CREW", "GT_POLECAT", "GT_POLECAT_PATH", "GT_AGENT", "GT_AGENT_ARGS", "GT_PROCESS_NAMES", "GT_PANE_SHELL",
 	"BD_ACTOR", "BEADS_ACTOR", "BEADS_AGENT_NAME",
@@ -49,7 +49,7 @@ func WithoutRepository(environ []string) []string {
 // town's agent also has its name as git's author, and its town's issues in BEADS_DIR.
 func Inherited(environ []string) []string {
 	environ = WithoutRepository(environ)
-	if !slices.ContainsFunc(environ, func(kv string) bool { return slices.Contains(ownVars, nameOf(kv)) }) {
+	if !slices.ContainsFunc(environ, func(kv string) bool { return slices.Contains(agentVars, nameOf(kv)) }) {
 		return environ
 	}
 	actor, town := Variable(environ, "BD_ACTOR"), Variable(environ, "GT_ROOT")
@@ -61,7 +61,7 @@ func Inherited(environ []string) []string {
 		case "BEADS_DIR":
 			return town != "" && strings.HasPrefix(value, town+"/")
 		}
-		return slices.Contains(ownVars, name)
+		return slices.Contains(agentVars, name)
 	})
 }
 

@@ -43,7 +43,7 @@ func TestNamed(t *testing.T) {
 	if at, err := found[i].Dir(); err != nil || at != dir {
 		t.Errorf("it works in '%s' (%v), not in %s", at, err, dir)
 	}
-	if !found[i].Alive() {
+	if !found[i].IsAlive() {
 		t.Error("it is not alive")
 	}
 }

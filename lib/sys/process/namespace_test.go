@@ -20,8 +20,8 @@ func TestOtherNamespace(t *testing.T) {
 	if noted := os.Getenv("GT_TEST_NOTED"); noted != "" {
 		var outer process.Proc
 		testenv.NoError(t, json.Unmarshal([]byte(noted), &outer))
-		if !outer.IsElsewhere() || outer.Alive() || outer.Gone() {
-			t.Errorf("from inside %+v is elsewhere %v, alive %v, gone %v", outer, outer.IsElsewhere(), outer.Alive(), outer.Gone())
+		if !outer.IsElsewhere() || outer.IsAlive() || outer.Gone() {
+			t.Errorf("from inside %+v is elsewhere %v, alive %v, gone %v", outer, outer.IsElsewhere(), outer.IsAlive(), outer.Gone())
 		}
 		self, err := process.Find(os.Getpid())
 		testenv.NoError(t, err)
@@ -59,8 +59,8 @@ func TestOtherNamespace(t *testing.T) {
 			if !ok || json.Unmarshal([]byte(said), &inner) != nil {
 				t.Errorf("inside: %s", line)
 			}
-			if !inner.IsElsewhere() || inner.Alive() || inner.Gone() || inner.NS == self.NS {
-				t.Errorf("from outside %+v is elsewhere %v, alive %v, gone %v", inner, inner.IsElsewhere(), inner.Alive(), inner.Gone())
+			if !inner.IsElsewhere() || inner.IsAlive() || inner.Gone() || inner.NS == self.NS {
+				t.Errorf("from outside %+v is elsewhere %v, alive %v, gone %v", inner, inner.IsElsewhere(), inner.IsAlive(), inner.Gone())
 			}
 			if err := inner.Signal(0); err == nil {
 				t.Errorf("%+v was signalled", inner)
@@ -93,7 +93,7 @@ func TestOtherNamespace(t *testing.T) {
 // Nothing is left in the namespace of a container that ended, also where some processes may
 // not be looked into.
 func TestAbandonedNamespace(t *testing.T) {
-	if process.Contained() {
+	if process.IsContained() {
 		t.Skip("only the first PID namespace sees the others")
 	}
 	if number := os.Getenv("GT_TEST_EMPTIED"); number != "" {
@@ -127,11 +127,11 @@ func TestForeignProc(t *testing.T) {
 	if p, err := process.Find(os.Getpid()); err == nil {
 		t.Errorf("we are %+v", p)
 	}
-	if outer.Alive() || outer.Gone() || !outer.IsElsewhere() {
-		t.Errorf("%+v: alive %v, gone %v", outer, outer.Alive(), outer.Gone())
+	if outer.IsAlive() || outer.Gone() || !outer.IsElsewhere() {
+		t.Errorf("%+v: alive %v, gone %v", outer, outer.IsAlive(), outer.Gone())
 	}
 	outer.NS = ""
-	if p := process.Noted(outer.PID, outer.Start, outer.Boot, ""); p.Alive() || p.Gone() {
-		t.Errorf("noted without a namespace: %+v, alive %v, gone %v", p, p.Alive(), p.Gone())
+	if p := process.ProcFromRecord(outer.PID, outer.Start, outer.Boot, ""); p.IsAlive() || p.Gone() {
+		t.Errorf("noted without a namespace: %+v, alive %v, gone %v", p, p.IsAlive(), p.Gone())
 	}
 }

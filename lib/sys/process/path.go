@@ -40,48 +40,48 @@ func distrustedDirs() []string {
 func LookPath(name, dir string, environ []string) (string, error) {
 	if strings.Contains(name, "/") {
 		path, err := filepath.Abs(name)
-		if err == nil && !runnable(path) {
+		if err == nil && !isRunnable(path) {
 			err = fmt.Errorf("cannot run '%s': it is not a program", name)
 		}
 		return path, err
 	}
-	passed, forbidden := "", tops(dir, environ)
+	passed, forbidden := "", forbiddenTops(dir, environ)
 	for _, entry := range filepath.SplitList(Variable(environ, "PATH")) {
 		if !filepath.IsAbs(entry) {
 			continue
 		}
 		path := filepath.Join(entry, name)
 		switch {
-		case !runnable(path):
-		case passes(path, forbidden): // mutant never: ./attacks TestPathIntoProject$
+		case !isRunnable(path):
+		case leadsThrough(path, forbidden): // mutant never: ./attacks TestPathIntoProject$
 			passed = path
 		default:
 			return path, nil
 		}
 	}
 	if passed != "" {
-		return "", &InProject{name, passed}
+		return "", &InProjectError{name, passed}
 	}
 	return "", fmt.Errorf("cannot run '%s': it is not on the PATH", name)
 }
 
-// InProject reports a program that only a project has.
-type InProject struct{ Name, Path string }
+// InProjectError reports a program that only a project has.
+type InProjectError struct{ Name, Path string }
 
-func (e *InProject) Error() string {
+func (e *InProjectError) Error() string {
 	return fmt.Sprintf("cannot run '%s': on the PATH it is only at '%s', in the project", e.Name, e.Path)
 }
 
-func (e *InProject) Hint() string {
+func (e *InProjectError) Hint() string {
 	return "what a project brings along is not run by its name; install " + e.Name + " outside of it"
 }
 
 // SearchPath returns the PATH of an environment without the folders that LookPath skips,
 // for a program that starts others.
 func SearchPath(dir string, environ []string) string {
-	forbidden := tops(dir, environ)
+	forbidden := forbiddenTops(dir, environ)
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(Variable(environ, "PATH")), func(entry string) bool {
-		return !filepath.IsAbs(entry) || passes(entry, forbidden)
+		return !filepath.IsAbs(entry) || leadsThrough(entry, forbidden)
 	}), ":")
 }
 
@@ -99,8 +99,8 @@ func PersonEnviron(environ []string) []string {
 	return env
 }
 
-// ofDesktop are the variables by which programs reach the person's terminal and desktop.
-var ofDesktop = []string{"TERM", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "TMPDIR", "TMUX", "TMUX_PANE", "TMUX_TMPDIR"}
+// desktopVariables are the variables by which programs reach the person's terminal and desktop.
+var desktopVariables = []string{"TERM", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "TMPDIR", "TMUX", "TMUX_PANE", "TMUX_TMPDIR"}
 
 // PersonalEnviron filters an environment that others may have changed, for a program of the
 // person: who and where the person is, terminal and desktop, and PATH without projects. No
@@ -109,7 +109,7 @@ func PersonalEnviron(environ []string) []string {
 	env := PersonEnviron(environ)
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(ofDesktop, name) || strings.HasPrefix(name, "LC_") && !slices.Contains(personVariables, name) {
+		if slices.Contains(desktopVariables, name) || strings.HasPrefix(name, "LC_") && !slices.Contains(personVariables, name) {
 			env = append(env, kv)
 		}
 	}
@@ -119,35 +119,35 @@ func PersonalEnviron(environ []string) []string {
 // LeadsThroughProject reports whether a path leads through a distrusted project or the project of
 // dir, unless that is "": the file itself, a link to it, or a link's target is there.
 func LeadsThroughProject(path, dir string, environ []string) bool {
-	return passes(path, tops(dir, environ))
+	return leadsThrough(path, forbiddenTops(dir, environ))
 }
 
-// tops returns the tops of the distrusted projects and of dir's.
+// forbiddenTops returns the tops of the distrusted projects and of dir's.
 //
 // A folder that contains the person's home, as a repository of dotfiles does, the system's
 // programs or gt itself does not count: otherwise nothing would be found, and who can write
 // there does not need gt.
-func tops(dir string, environ []string) []string {
+func forbiddenTops(dir string, environ []string) []string {
 	var all, seen []string
 	for _, project := range append(distrustedDirs(), dir) {
 		if project == "" || slices.Contains(seen, project) {
 			continue
 		}
 		seen = append(seen, project)
-		for _, top := range worktrees(atomicfile.ResolveLinks(project)) {
+		for _, top := range repositoryTops(atomicfile.ResolveLinks(project)) {
 			if !slices.Contains(all, top) {
 				all = append(all, top)
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(top string) bool { return holdsAll(top, environ) })
+	return slices.DeleteFunc(all, func(top string) bool { return isNoProject(top, environ) })
 }
 
 // maxLinks is the kernel's limit of links in a path.
 const maxLinks = 40
 
-// passes reports whether a path leads through one of the folders.
-func passes(path string, folders []string) bool {
+// leadsThrough reports whether a path leads through one of the folders.
+func leadsThrough(path string, folders []string) bool {
 	at, links := "/", 0
 	for rest := strings.Split(filepath.Clean(path), "/"); len(rest) > 0; {
 		part := rest[0]
@@ -172,8 +172,8 @@ func passes(path string, folders []string) bool {
 	return false
 }
 
-// holdsAll reports whether a folder does not count as a project; see tops.
-func holdsAll(dir string, environ []string) bool {
+// isNoProject reports whether a folder does not count as a project; see tops.
+func isNoProject(dir string, environ []string) bool {
 	if isBelow("/usr/bin", dir) || isBelow(atomicfile.ResolveLinks(Variable(environ, "HOME")), dir) {
 		return true
 	}
@@ -185,9 +185,9 @@ func isBelow(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// worktrees returns the folders at or above dir that contain .git, or dir: a submodule and
+// repositoryTops returns the folders at or above dir that contain .git, or dir: a submodule and
 // a linked worktree may be inside another repository.
-func worktrees(dir string) []string {
+func repositoryTops(dir string) []string {
 	var all []string
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -213,7 +213,7 @@ func Variable(environ []string, name string) string {
 	return ""
 }
 
-func runnable(path string) bool {
+func isRunnable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && syscall.Access(path, 1) == nil
 }

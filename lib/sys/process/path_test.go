@@ -62,7 +62,7 @@ func TestLookPathOutsideProject(t *testing.T) {
 	if got, err := LookPath("sh", "/usr/bin", []string{"HOME=/x", "PATH=/usr/bin:/bin"}); err != nil {
 		t.Errorf("nor is the system's: %s, %v", got, err)
 	}
-	var only *InProject
+	var only *InProjectError
 	if _, err := LookPath("tool", at("project"), []string{"PATH=" + at("project/bin")}); !errors.As(err, &only) || only.Hint() == "" ||
 		!strings.Contains(err.Error(), "in the project") {
 		t.Errorf("%v", err)

@@ -55,10 +55,12 @@ func Look(pid int) (Seen, error) {
 
 // EnvironOf is Environ for a process whose program has that name. It does not check that the
 // process still runs: if p is not alive, the environment may be another's.
-func (p Proc) EnvironOf(name string) ([]string, error) { return startEnviron(origin(p.PID, name)) }
+func (p Proc) EnvironOf(name string) ([]string, error) {
+	return startEnviron(originalProcess(p.PID, name))
+}
 
-// Noted returns a process from a file. If the file predates namespaces, the reader's is assumed.
-func Noted(pid int, start, boot, ns string) Proc {
+// ProcFromRecord returns a process from a file. If the file predates namespaces, the reader's is assumed.
+func ProcFromRecord(pid int, start, boot, ns string) Proc {
 	p := Proc{PID: pid, Start: start, Boot: boot, NS: ns}
 	if ns == "" && p.IsSet() {
 		p.NS, _ = namespace() // otherwise no process would match
@@ -94,15 +96,15 @@ func (p Proc) Presence() Presence {
 	return Dead
 }
 
-// Alive reports whether this very process is seen to run, Gone whether it is known to have
+// IsAlive reports whether this very process is seen to run, Gone whether it is known to have
 // ended. Both are false of one that is Unseen.
-func (p Proc) Alive() bool { return p.IsSet() && p.Presence() == Alive }
+func (p Proc) IsAlive() bool { return p.IsSet() && p.Presence() == Alive }
 
 func (p Proc) Gone() bool { return p.Presence() == Dead }
 
-// Suspended reports whether the process does nothing until a SIGCONT, as after Ctrl-Z. What is
+// IsSuspended reports whether the process does nothing until a SIGCONT, as after Ctrl-Z. What is
 // typed in its terminal reaches the shell that it was started from.
-func (p Proc) Suspended() bool {
+func (p Proc) IsSuspended() bool {
 	if p.IsElsewhere() {
 		return false
 	}
@@ -150,7 +152,7 @@ func (p Proc) Signal(sig syscall.Signal) error {
 		return err
 	}
 	defer handle.Release()
-	if !p.Alive() {
+	if !p.IsAlive() {
 		return os.ErrProcessDone
 	}
 	return handle.Signal(sig)
@@ -182,15 +184,15 @@ func Ancestors(pid int) []int {
 	return up
 }
 
-// Agent returns the agent that runs the process pid: the nearest ancestor that is neither a
+// AgentOf returns the agent that runs the process pid: the nearest ancestor that is neither a
 // shell nor timeout(1), through which clients run hooks and commands. The environment does
 // not show it, because another client that the agent starts inherits that.
 //
 // Inside a sandbox (see InSandbox) it fails.
-func Agent(pid int) (Proc, error) {
+func AgentOf(pid int) (Proc, error) {
 	up, name := nearestProgram(pid)
 	switch {
-	case boxes(up, name), firstIsSandbox():
+	case isSandbox(up, name), firstIsSandbox():
 		return Proc{}, os.ErrPermission
 	case up == 0:
 		return Proc{}, os.ErrProcessDone
@@ -215,7 +217,7 @@ func Visible(pid int) bool {
 // whose name is a file descriptor. If the agent itself runs in a sandbox, InSandbox is
 // false, because everything is visible.
 func InSandbox() bool {
-	return boxes(nearestProgram(os.Getpid())) || firstIsSandbox()
+	return isSandbox(nearestProgram(os.Getpid())) || firstIsSandbox()
 }
 
 // firstSandbox is the first process in Codex's sandbox. It is here and not in Codex's
@@ -227,8 +229,8 @@ func firstIsSandbox() bool {
 	return err == nil && len(args) > 0 && filepath.Base(args[0]) == firstSandbox
 }
 
-// boxes reports whether a process is a sandbox around its children.
-func boxes(pid int, name string) bool {
+// isSandbox reports whether a process is a sandbox around its children.
+func isSandbox(pid int, name string) bool {
 	if name == "bwrap" {
 		return true
 	}
@@ -273,9 +275,9 @@ type status struct {
 	group     int // the terminal's foreground process group
 }
 
-// OnTerminal returns the other processes that have a process's terminal or are in the
+// SharingTerminal returns the other processes that have a process's terminal or are in the
 // session that it leads.
-func OnTerminal(pid int) (all []Proc) {
+func SharingTerminal(pid int) (all []Proc) {
 	of, err := stat(pid)
 	if err != nil {
 		return nil
@@ -292,10 +294,10 @@ func OnTerminal(pid int) (all []Proc) {
 	return all
 }
 
-// AtPrompt returns the name of the shell that waits for a person in the foreground of a
+// ShellAtPrompt returns the name of the shell that waits for a person in the foreground of a
 // process's terminal, "" if something else is there. A shell that runs a script or one
 // command does not count.
-func AtPrompt(pid int) string {
+func ShellAtPrompt(pid int) string {
 	st, err := stat(pid)
 	if err != nil || st.group <= 0 {
 		return ""
@@ -324,9 +326,9 @@ type Info struct {
 	Args []string // nil if unreadable
 }
 
-// Path returns a process and its ancestors up to top, or up to the last visible one for top
+// AncestorPath returns a process and its ancestors up to top, or up to the last visible one for top
 // 0. reached reports whether that is top.
-func Path(pid, top int) (all []Info, reached bool) {
+func AncestorPath(pid, top int) (all []Info, reached bool) {
 	for range maxDepth {
 		st, err := stat(pid)
 		if err != nil || pid <= 0 {
@@ -354,9 +356,9 @@ func Parent(pid int) int {
 	return st.parent
 }
 
-// Contained reports whether this program runs in another PID namespace than the machine's
+// IsContained reports whether this program runs in another PID namespace than the machine's
 // first: in a container or a sandbox.
-func Contained() bool {
+func IsContained() bool {
 	ns, err := namespace()
 	return err != nil || ns != "" && ns != firstNamespace
 }
@@ -378,10 +380,10 @@ func Awake() int64 {
 // clock was set by. awake is what Awake returned at that time; without it, or with one of an
 // earlier start, Slept returns 0.
 func Slept(at time.Time, awake int64, now time.Time) time.Duration {
-	return sleptFor(now.Sub(at), awake, Awake())
+	return sleepWithin(now.Sub(at), awake, Awake())
 }
 
-func sleptFor(passed time.Duration, awake, now int64) time.Duration {
+func sleepWithin(passed time.Duration, awake, now int64) time.Duration {
 	if awake == 0 || awake > now {
 		return 0
 	}

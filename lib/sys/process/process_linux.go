@@ -136,8 +136,8 @@ var namespace = sync.OnceValues(func() (string, error) {
 	return ns, nil
 })
 
-// emptied caches what abandoned found of PID namespaces, for a second: a number is used again.
-var emptied sync.Map
+// emptyNamespaces caches what abandoned found of PID namespaces, for a second: a number is used again.
+var emptyNamespaces sync.Map
 
 type emptiness struct {
 	at    time.Time
@@ -148,10 +148,10 @@ type emptiness struct {
 // namespace are those of all others visible. A process of another user cannot be examined,
 // and is no agent of this one.
 func abandoned(ns string) bool {
-	if last, known := emptied.Load(ns); known && time.Since(last.(emptiness).at) < time.Second {
+	if last, known := emptyNamespaces.Load(ns); known && time.Since(last.(emptiness).at) < time.Second {
 		return last.(emptiness).empty
 	}
-	empty := !Contained()
+	empty := !IsContained()
 	for pid := range parents() {
 		if !empty {
 			break
@@ -172,7 +172,7 @@ func abandoned(ns string) bool {
 		of, err := namespaceOf(at)
 		empty = of != ns && (err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH))
 	}
-	emptied.Store(ns, emptiness{time.Now(), empty})
+	emptyNamespaces.Store(ns, emptiness{time.Now(), empty})
 	return empty
 }
 
@@ -207,12 +207,12 @@ func (p Proc) Args() ([]string, error) {
 // Environ returns the initial environment of a process; for a client that restarted itself,
 // the one before that.
 func (p Proc) Environ() ([]string, error) {
-	return p.whileAlive(Proc{PID: origin(p.PID, Name(p.PID))}.words("environ"))
+	return p.whileAlive(Proc{PID: originalProcess(p.PID, Name(p.PID))}.readWords("environ"))
 }
 
 // whileAlive returns what was just read of a process, unless its PID may be another's by now.
 func (p Proc) whileAlive(words []string, err error) ([]string, error) {
-	if err == nil && !p.Alive() {
+	if err == nil && !p.IsAlive() {
 		err = os.ErrProcessDone
 	}
 	if err != nil {
@@ -222,13 +222,13 @@ func (p Proc) whileAlive(words []string, err error) ([]string, error) {
 }
 
 // startEnviron returns the initial environment of the process with that PID.
-func startEnviron(pid int) ([]string, error) { return Proc{PID: pid}.words("environ") }
+func startEnviron(pid int) ([]string, error) { return Proc{PID: pid}.readWords("environ") }
 
 // args returns the arguments of the process with that PID, whatever its identity.
-func (p Proc) args() ([]string, error) { return p.words("cmdline") }
+func (p Proc) args() ([]string, error) { return p.readWords("cmdline") }
 
-// words returns the words of a file in /proc/<pid>, each of which ends with a NUL byte.
-func (p Proc) words(file string) ([]string, error) {
+// readWords returns the words of a file in /proc/<pid>, each of which ends with a NUL byte.
+func (p Proc) readWords(file string) ([]string, error) {
 	data, err := atomicfile.Read("/proc/"+strconv.Itoa(p.PID)+"/"+file, maxProc)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 // agent is, and for a process with a name of its own.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "who-is-my-agent" {
-		p, err := Agent(os.Getpid())
+		p, err := AgentOf(os.Getpid())
 		if err != nil {
 			os.Stderr.WriteString(err.Error())
 			os.Exit(1)
@@ -85,7 +85,7 @@ func TestFindOfItself(t *testing.T) {
 	if err != nil || a != b {
 		t.Errorf("%+v %+v %v", a, b, err)
 	}
-	if a.PID != os.Getpid() || a.Start == "" || a.Boot == "" || !a.Alive() || !a.IsSet() {
+	if a.PID != os.Getpid() || a.Start == "" || a.Boot == "" || !a.IsAlive() || !a.IsSet() {
 		t.Errorf("%+v", a)
 	}
 	parent, err := Find(os.Getppid())
@@ -120,7 +120,7 @@ func TestExecIsNoEnd(t *testing.T) {
 			return
 		default:
 		}
-		if !p.Alive() || p.Gone() {
+		if !p.IsAlive() || p.Gone() {
 			t.Fatal("it is gone")
 		}
 	}
@@ -139,7 +139,7 @@ func TestNobodyIsNotAlive(t *testing.T) {
 		"no such process":  {PID: 1 << 30, Start: self.Start, Boot: self.Boot},
 		"a group, not one": {PID: -self.PID, Start: self.Start, Boot: self.Boot},
 	} {
-		if p.Alive() {
+		if p.IsAlive() {
 			t.Errorf("%s: alive", name)
 		}
 		if p.PID > 0 {
@@ -159,7 +159,7 @@ func TestSignal(t *testing.T) {
 	p, cmd := child(t, os.Args[0], nil)
 	testenv.NoError(t, p.Signal(syscall.SIGTERM))
 	// Dead and not waited for it is a zombie, and gone.
-	for end := time.Now().Add(time.Minute); p.Alive(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); p.IsAlive(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a zombie is alive")
 		}
@@ -181,7 +181,7 @@ func TestOddNames(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name)
 		testenv.NoError(t, os.Symlink(self, path))
 		p, _ := child(t, path, nil)
-		if up := Ancestors(p.PID); !p.Alive() || len(up) == 0 || up[0] != os.Getpid() {
+		if up := Ancestors(p.PID); !p.IsAlive() || len(up) == 0 || up[0] != os.Getpid() {
 			t.Errorf("%q: %+v %v", name, p, up)
 		}
 	}
@@ -297,7 +297,7 @@ func TestShortLives(t *testing.T) {
 		p, err := Find(cmd.Process.Pid)
 		io.Copy(io.Discard, out)
 		cmd.Wait()
-		if p.Alive() {
+		if p.IsAlive() {
 			t.Fatalf("%+v is over and alive", p)
 		}
 		if err == nil {
@@ -344,7 +344,7 @@ func TestSlept(t *testing.T) {
 		{"an older gt, or a hand", 8 * time.Hour, 0, 0},
 		{"an earlier start of the machine", 8 * time.Hour, 60_000, 0},
 	} {
-		if got := sleptFor(c.passed, c.awake, now); got != c.want {
+		if got := sleepWithin(c.passed, c.awake, now); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.what, got, c.want)
 		}
 	}

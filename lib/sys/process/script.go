@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// shebang is Linux's limit for the first line of a script.
-const shebang = 256
+// maxShebang is Linux's limit for the first line of a script.
+const maxShebang = 256
 
-// Typed returns a process's command line as it was typed in dir: without the interpreter
+// TypedCommand returns a process's command line as it was typed in dir: without the interpreter
 // that the kernel adds to a script. If that is run again, the process gets the script's
 // name again, by which clients are recognized. Any other command line is unchanged,
 // including that of a script which needs its interpreter.
-func Typed(args []string, dir string) []string {
+func TypedCommand(args []string, dir string) []string {
 	for i := 1; i < min(len(args), 3); i++ {
 		if slices.Equal(interpreter(args[i], dir), args[:i]) {
 			return args[i:]
@@ -43,7 +43,7 @@ func interpreter(script, dir string) []string {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return nil
 	}
-	line, _ := bufio.NewReader(io.LimitReader(f, shebang)).ReadString('\n')
+	line, _ := bufio.NewReader(io.LimitReader(f, maxShebang)).ReadString('\n')
 	line, ok := strings.CutPrefix(line, "#!")
 	if !ok {
 		return nil

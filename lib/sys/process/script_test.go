@@ -45,7 +45,7 @@ func TestTyped(t *testing.T) {
 		if want == nil {
 			want = c.args
 		}
-		if got := process.Typed(c.args, dir); !slices.Equal(got, want) {
+		if got := process.TypedCommand(c.args, dir); !slices.Equal(got, want) {
 			t.Errorf("%q is %q, want %q", c.args, got, want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestTypedByKernel(t *testing.T) {
 	testenv.NoError(t, err)
 	args, err := p.Args()
 	testenv.NoError(t, err)
-	if got := process.Typed(args, "/"); !slices.Equal(got, []string{script, "-m", "x y"}) {
+	if got := process.TypedCommand(args, "/"); !slices.Equal(got, []string{script, "-m", "x y"}) {
 		t.Errorf("%q is %q", args, got)
 	}
 }

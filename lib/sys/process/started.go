@@ -25,7 +25,7 @@ func AgentEnviron(agent string, isClient func(name string) bool) (environ []stri
 			return environ, false, err
 		case IsShell(name) || name == "timeout":
 		case isClient(name) || name == agent:
-			environ, err := startEnviron(origin(pid, name))
+			environ, err := startEnviron(originalProcess(pid, name))
 			return environ, isClient(name), err
 		case name == "tmux: server" || name == "tmux":
 			// The pane is this program's own. The variables of another pane's agent may be
@@ -61,10 +61,10 @@ var interpreters = []string{"node", "node-MainThread", "MainThread", "bun", "den
 // maxRelaunched bounds how often in a row a client restarts itself.
 const maxRelaunched = 4
 
-// origin returns the process that a person started, if pid is a script that restarted
+// originalProcess returns the process that a person started, if pid is a script that restarted
 // itself, as Qwen Code and Gemini CLI do to get other node flags. The restart may have
 // added a project's .env to its environment. For others origin returns pid.
-func origin(pid int, name string) int {
+func originalProcess(pid int, name string) int {
 	if !IsInterpreter(name) {
 		return pid
 	}
@@ -75,7 +75,7 @@ func origin(pid int, name string) int {
 			break
 		}
 		above, aerr := Proc{PID: st.parent}.args()
-		if aerr != nil || !relaunched(args, above) {
+		if aerr != nil || !isRelaunched(args, above) {
 			break
 		}
 		pid, args = st.parent, above
@@ -83,9 +83,9 @@ func origin(pid int, name string) int {
 	return pid
 }
 
-// relaunched reports whether two processes run the same script with the same arguments and
+// isRelaunched reports whether two processes run the same script with the same arguments and
 // only differ in interpreter flags.
-func relaunched(args, above []string) bool {
+func isRelaunched(args, above []string) bool {
 	a, b := withoutInterpreter(args), withoutInterpreter(above)
 	return len(a) > 0 && len(b) > 0 && samePath(a[0], b[0]) && slices.Equal(a[1:], b[1:])
 }
@@ -102,8 +102,8 @@ func samePath(made, given string) bool {
 	return made == given || strings.HasSuffix(made, "/"+given)
 }
 
-// valued are the options of node, bun and deno with a separate value.
-var valued = []string{
+// valueOptions are the options of node, bun and deno with a separate value.
+var valueOptions = []string{
 	"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--title", "--env-file", "--env-file-if-exists",
 	"--icu-data-dir", "--openssl-config", "--diagnostic-dir", "--redirect-warnings", "--disable-warning", "--unhandled-rejections",
 	"--max-http-header-size", "--dns-result-order", "--input-type", "--preload",
@@ -114,7 +114,7 @@ func withoutInterpreter(args []string) []string {
 	rest := args[min(1, len(args)):]
 	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
 		skip := 1
-		if slices.Contains(valued, rest[0]) {
+		if slices.Contains(valueOptions, rest[0]) {
 			skip = 2
 		}
 		rest = rest[min(skip, len(rest)):]

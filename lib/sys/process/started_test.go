@@ -27,7 +27,7 @@ func TestRelaunched(t *testing.T) {
 		{"/usr/bin/node /w/bin/gemini", "node mini", false},
 		{"/usr/bin/node", "node", false},
 	} {
-		if is := relaunched(strings.Fields(c.args), strings.Fields(c.above)); is != c.is {
+		if is := isRelaunched(strings.Fields(c.args), strings.Fields(c.above)); is != c.is {
 			t.Errorf("%s, above it %s: %v", c.args, c.above, is)
 		}
 	}

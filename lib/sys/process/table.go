@@ -52,9 +52,9 @@ func findAll(matches func(Proc) bool) (all []Proc) {
 	return all
 }
 
-// Using returns the visible processes that work in a folder or below it, or have a file
+// UsingFolder returns the visible processes that work in a folder or below it, or have a file
 // there open, lowest PID first.
-func Using(dir string) []Proc {
+func UsingFolder(dir string) []Proc {
 	dir = atomicfile.ResolveLinks(dir)
 	inside := func(path string) bool { return isBelow(path, dir) }
 	return findAll(func(p Proc) bool {

@@ -23,9 +23,9 @@ type Cache struct {
 // pageSize is larger than SQLite's, because a large database is then made in less time.
 const pageSize = 16 << 10
 
-// settings are for tables in memory, and for many rows in the order of an index: at most so
+// cachePragmas are for tables in memory, and for many rows in the order of an index: at most so
 // many KB are kept.
-const settings = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000"
+const cachePragmas = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000"
 
 // Values is a row of a result. It is valid only during the call that gets it.
 type Values struct{ stmt *sqlite3.Stmt }
@@ -44,13 +44,13 @@ func OpenCache(path string, version int64) *Cache {
 		return nil
 	}
 	info, err := f.Stat()
-	if err != nil || atomicfile.OursAlone(info) != nil || info.Size()%pageSize != 0 { // half a page has no checksum
+	if err != nil || atomicfile.CheckPrivate(info) != nil || info.Size()%pageSize != 0 { // half a page has no checksum
 		f.Close()
 		return nil
 	}
 	o, err := connect(&files{main: f}, "mode=ro")
 	if err == nil {
-		err = o.conn.Exec(settings)
+		err = o.conn.Exec(cachePragmas)
 	}
 	var got int64
 	if err == nil {
@@ -102,7 +102,7 @@ func Make(f *os.File, fill func(*Cache) error) (err error) {
 	o, err := connect(&files{main: f, writes: true}, "mode=rw")
 	if err == nil {
 		// Nobody reads the file before it is complete.
-		err = o.conn.Exec(fmt.Sprintf("PRAGMA page_size = %d; ", pageSize) + "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; " + settings)
+		err = o.conn.Exec(fmt.Sprintf("PRAGMA page_size = %d; ", pageSize) + "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; " + cachePragmas)
 	}
 	if err == nil && info.Size() == 0 {
 		err = o.conn.EnableChecksums("main")

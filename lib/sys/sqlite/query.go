@@ -17,13 +17,13 @@ type Row struct {
 	columns []string
 }
 
-func column(columns []string, name string) int {
+func columnIndex(columns []string, name string) int {
 	return slices.IndexFunc(columns, func(c string) bool { return strings.EqualFold(c, name) })
 }
 
 // Text returns a column as text, "" for NULL or an unknown column.
 func (r Row) Text(name string) string {
-	if i := column(r.columns, name); i >= 0 {
+	if i := columnIndex(r.columns, name); i >= 0 {
 		return r.stmt.ColumnText(i)
 	}
 	return ""
@@ -31,7 +31,7 @@ func (r Row) Text(name string) string {
 
 // Int returns a column as an integer, or 0 if it is not a number.
 func (r Row) Int(name string) int64 {
-	if i := column(r.columns, name); i >= 0 {
+	if i := columnIndex(r.columns, name); i >= 0 {
 		return r.stmt.ColumnInt64(i)
 	}
 	return 0
@@ -42,20 +42,20 @@ func (db *DB) Columns(table string) []string { return db.columns[strings.ToLower
 
 // Scan calls each for the rows of a table until it returns false. It must be called inside Do.
 func (db *DB) Scan(table string, each func(Row) bool) error {
-	return db.rows(table, "", nil, each)
+	return db.scanRows(table, "", nil, each)
 }
 
 // SelectWhere calls each for the rows with a text in a column until it returns false. It must be
 // called inside View.
 func (db *DB) SelectWhere(table, name, text string, each func(Row) bool) error {
-	return db.rows(table, name, []string{text}, each)
+	return db.scanRows(table, name, []string{text}, each)
 }
 
 // Skipped returns how many rows SelectWhere skips because they are too long. Call it inside View.
 func (db *DB) Skipped(table, name, text string) (n int, err error) {
-	sql, _, err := db.selecting(table, name, "count(*)", ">")
+	sql, _, err := db.selectSQL(table, name, "count(*)", ">")
 	if err == nil {
-		err = db.query(db.steps(0), sql, []string{text}, func(s *sqlite3.Stmt) bool {
+		err = db.query(db.maxSteps(0), sql, []string{text}, func(s *sqlite3.Stmt) bool {
 			n = s.ColumnInt(0)
 			return true
 		})
@@ -66,12 +66,12 @@ func (db *DB) Skipped(table, name, text string) (n int, err error) {
 	return n, nil
 }
 
-// rows calls each for the rows of a table until it returns false. If name is not "", it gives only
+// scanRows calls each for the rows of a table until it returns false. If name is not "", it gives only
 // those with the text args[0] in that column. It skips rows over MaxRow.
-func (db *DB) rows(table, name string, args []string, each func(Row) bool) error {
-	sql, columns, err := db.selecting(table, name, "", "<=")
+func (db *DB) scanRows(table, name string, args []string, each func(Row) bool) error {
+	sql, columns, err := db.selectSQL(table, name, "", "<=")
 	if err == nil {
-		err = db.query(db.steps(len(columns)), sql, args, func(s *sqlite3.Stmt) bool { return each(Row{s, columns}) })
+		err = db.query(db.maxSteps(len(columns)), sql, args, func(s *sqlite3.Stmt) bool { return each(Row{s, columns}) })
 	}
 	if err != nil {
 		return db.explainError(err)
@@ -79,9 +79,9 @@ func (db *DB) rows(table, name string, args []string, each func(Row) bool) error
 	return nil
 }
 
-// selecting returns a query for what, or else for all columns, of the rows that are at most
+// selectSQL returns a query for what, or else for all columns, of the rows that are at most
 // (<=) or more than (>) MaxRow long, and have a text in the named column unless name is "".
-func (db *DB) selecting(table, name, what, long string) (sql string, columns []string, err error) {
+func (db *DB) selectSQL(table, name, what, comparison string) (sql string, columns []string, err error) {
 	if columns = db.Columns(table); columns == nil {
 		return "", nil, fmt.Errorf("it has no table '%s'", table)
 	}
@@ -92,19 +92,19 @@ func (db *DB) selecting(table, name, what, long string) (sql string, columns []s
 	}
 	where := ""
 	if name != "" {
-		if column(columns, name) < 0 {
+		if columnIndex(columns, name) < 0 {
 			return "", nil, fmt.Errorf("table '%s' has no column '%s'", table, name)
 		}
 		where = sqlite3.QuoteIdentifier(name) + " = ? COLLATE BINARY AND "
 	}
 	return fmt.Sprintf("SELECT %s FROM main.%s WHERE %s%s %s %d",
-		cmp.Or(what, strings.Join(names, ", ")), sqlite3.QuoteIdentifier(table), where, strings.Join(sizes, " + "), long, MaxRow), columns, nil
+		cmp.Or(what, strings.Join(names, ", ")), sqlite3.QuoteIdentifier(table), where, strings.Join(sizes, " + "), comparison, MaxRow), columns, nil
 }
 
 // query calls each for the rows of a query until it returns false. It fails after most steps.
 func (db *DB) query(most int64, sql string, args []string, each func(*sqlite3.Stmt) bool) (err error) {
 	defer outOfMemory(&err)
-	limit := &limit{context.Background(), most}
+	limit := &stepLimit{context.Background(), most}
 	db.conn.SetInterrupt(limit)
 	s, _, err := db.conn.Prepare(sql)
 	if err != nil {
@@ -117,7 +117,7 @@ func (db *DB) query(most int64, sql string, args []string, each func(*sqlite3.St
 		}
 	}
 	for s.Step() {
-		limit.left++ // Step counts too
+		limit.stepsLeft++ // Step counts too
 		if !each(s) {
 			return nil
 		}
@@ -150,22 +150,22 @@ const (
 	fewSteps = 1000
 )
 
-// steps bounds a query over a table with that many columns that reads each row once. If a
+// maxSteps bounds a query over a table with that many columns that reads each row once. If a
 // file's pages form a cycle or share pages, there are more rows than its size allows.
-func (db *DB) steps(columns int) int64 {
+func (db *DB) maxSteps(columns int) int64 {
 	const smallest = 6 // of a row in its page, in bytes
-	rows := (db.state.size + db.written.size) / smallest
+	rows := (db.state.size + db.logState.size) / smallest
 	return fewSteps + rows/1000*int64(20+4*columns)
 }
 
-// limit is a context that is done after left calls of Err.
-type limit struct {
+// stepLimit is a context that is done after left calls of Err.
+type stepLimit struct {
 	context.Context
-	left int64
+	stepsLeft int64
 }
 
-func (l *limit) Err() error {
-	if l.left--; l.left < 0 {
+func (l *stepLimit) Err() error {
+	if l.stepsLeft--; l.stepsLeft < 0 {
 		return context.DeadlineExceeded
 	}
 	return nil

@@ -46,18 +46,18 @@ type DB struct {
 	files *files
 	conn  *sqlite3.Conn
 
-	state   state
-	written logState
-	columns map[string][]string // of each table, by its name in lower case
+	state    fileState
+	logState logState
+	columns  map[string][]string // of each table, by its name in lower case
 }
 
-// state shows whether a database changed while it was read.
+// fileState shows whether a database changed while it was read.
 //
 // A writer in WAL mode only appends to the log, after the commit that a reader reads up to.
 // But a checkpoint writes to the main file, after recording in the -shm file how far it
 // will go, and restarts the log with another salt in its header. A writer without a log
 // counts its changes in the main file's header, and has a journal while it writes.
-type state struct {
+type fileState struct {
 	header   [headerSize]byte
 	size     int64
 	changed  int64 // modification time, in nanoseconds
@@ -91,18 +91,18 @@ func (db *DB) Close() {
 // meanwhile, View calls read again from the beginning. So the results of read are valid only
 // when View returns nil or read's error.
 func (db *DB) View(read func() error) error {
-	current := db.columns != nil && db.lookLog() == db.written && !db.stale()
+	current := db.columns != nil && db.readLogState() == db.logState && !db.isStale()
 	for range attempts {
 		if !current {
-			if err := db.open(); err != nil {
-				if db.files == nil || !db.stale() {
+			if err := db.reopen(); err != nil {
+				if db.files == nil || !db.isStale() {
 					return err
 				}
 				continue
 			}
 		}
 		err := read()
-		if !db.stale() { // mutant always: TestChangedWhileRead
+		if !db.isStale() { // mutant always: TestChangedWhileRead
 			return err
 		}
 		current = false
@@ -123,14 +123,14 @@ func (db *DB) explainError(err error) error {
 	return atomicfile.Error("read", db.path, err)
 }
 
-// open opens the files again and reads the tables. It takes the state first, so that stale notices
+// reopen opens the files again and reads the tables. It takes the state first, so that stale notices
 // any change from then on.
-func (db *DB) open() (err error) {
+func (db *DB) reopen() (err error) {
 	db.Close()
 	if db.files, err = openFiles(db.path); err != nil {
 		return err
 	}
-	db.state, db.written = db.probe(), db.lookLog()
+	db.state, db.logState = db.readState(), db.readLogState()
 	if db.columns, err = db.readSchema(); err != nil {
 		return db.explainError(err)
 	}
@@ -155,7 +155,7 @@ func (db *DB) readSchema() (_ map[string][]string, err error) {
 	}
 	// Leave out views, virtual tables and generated columns, which run what the database says.
 	columns := map[string][]string{}
-	err = db.query(db.steps(0), "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.rootpage > 0", nil, func(s *sqlite3.Stmt) bool {
+	err = db.query(db.maxSteps(0), "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.rootpage > 0", nil, func(s *sqlite3.Stmt) bool {
 		table := strings.ToLower(s.ColumnText(0))
 		columns[table] = append(columns[table], s.ColumnText(1))
 		return true
@@ -163,8 +163,8 @@ func (db *DB) readSchema() (_ map[string][]string, err error) {
 	return columns, err
 }
 
-// probe reads what shows whether another process has written. What cannot be read stays zero.
-func (db *DB) probe() (s state) {
+// readState reads what shows whether another process has written. What cannot be read stays zero.
+func (db *DB) readState() (s fileState) {
 	db.files.main.ReadAt(s.header[:], 0)
 	if info, err := db.files.main.Stat(); err == nil {
 		s.size, s.changed = info.Size(), info.ModTime().UnixNano()
@@ -201,8 +201,8 @@ type logState struct {
 	head          [48]byte // of the -shm file, which has a counter of changes
 }
 
-// lookLog returns the state of the write-ahead log, and zero without one.
-func (db *DB) lookLog() (w logState) {
+// readLogState returns the state of the write-ahead log, and zero without one.
+func (db *DB) readLogState() (w logState) {
 	if db.files.log == nil {
 		return w
 	}
@@ -216,9 +216,9 @@ func (db *DB) lookLog() (w logState) {
 	return w
 }
 
-// stale reports whether the data read may be inconsistent.
-func (db *DB) stale() bool {
-	current := db.probe()
+// isStale reports whether the data read may be inconsistent.
+func (db *DB) isStale() bool {
+	current := db.readState()
 	return current != db.state || current.replaced || current.journal
 }
 
@@ -232,11 +232,11 @@ type files struct {
 
 var _ vfs.VFS = (*files)(nil)
 
-var opened atomic.Int64
+var openCount atomic.Int64
 
 // connect opens the database. Close ends what it begins.
 func (f *files) connect(mode string) (*sqlite3.Conn, error) {
-	f.name = fmt.Sprintf("gt%d", opened.Add(1))
+	f.name = fmt.Sprintf("gt%d", openCount.Add(1))
 	vfs.Register(f.name, f)
 	return sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), maxMemory), "file:db?"+mode+"&vfs="+f.name)
 }
@@ -268,7 +268,7 @@ func (f *files) Close() {
 func (f *files) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	switch {
 	case flags&vfs.OPEN_MAIN_DB != 0 && f.writes:
-		return written{file{f.main, false}}, flags, nil
+		return writableFile{file{f.main, false}}, flags, nil
 	case flags&vfs.OPEN_MAIN_DB != 0:
 		return file{f.main, f.log == nil}, vfs.OPEN_MAIN_DB | vfs.OPEN_READONLY, nil
 	case flags&vfs.OPEN_WAL != 0 && f.log != nil:
@@ -310,11 +310,11 @@ func (file) Unlock(vfs.LockLevel) error         { return nil }
 func (file) CheckReservedLock() (bool, error)   { return false, nil }
 func (file) SectorSize() int                    { return 0 }
 
-// written is a file that SQLite writes.
-type written struct{ file }
+// writableFile is a file that SQLite writes.
+type writableFile struct{ file }
 
-func (w written) WriteAt(p []byte, off int64) (int, error) { return w.File.WriteAt(p, off) }
-func (w written) Truncate(size int64) error                { return w.File.Truncate(size) }
+func (w writableFile) WriteAt(p []byte, off int64) (int, error) { return w.File.WriteAt(p, off) }
+func (w writableFile) Truncate(size int64) error                { return w.File.Truncate(size) }
 
 // DeviceCharacteristics keeps SQLite from looking for a log if there is none.
 func (f file) DeviceCharacteristics() vfs.DeviceCharacteristic {

@@ -30,25 +30,25 @@ func ParseBuffer(name string) (Buffer, error) {
 // RunShell makes the server run a shell command beside its panes. The command takes data from
 // the buffer; its output is discarded.
 func (s Server) RunShell(b Buffer, data []byte, command string) error {
-	_, err := s.runWith(bytes.NewReader(data), wait, "load-buffer", "-b", string(b), "-", ";",
+	_, err := s.runWith(bytes.NewReader(data), callWait, "load-buffer", "-b", string(b), "-", ";",
 		"run-shell", "-b", strings.ReplaceAll(command, "#", "##")+" >/dev/null 2>&1") // tmux expands it as a format
 	if err != nil {
-		_ = s.Drop(b) // it may not have been loaded
+		_ = s.DropBuffer(b) // it may not have been loaded
 	}
 	return err
 }
 
-// Take returns the buffer's content and deletes it. It waits for a busy server, because the content
+// TakeBuffer returns the buffer's content and deletes it. It waits for a busy server, because the content
 // is nowhere else.
-func (s Server) Take(b Buffer) ([]byte, error) {
-	out, err := s.runFor(unclaimed, "save-buffer", "-b", string(b), "-", ";", "delete-buffer", "-b", string(b))
+func (s Server) TakeBuffer(b Buffer) ([]byte, error) {
+	out, err := s.runFor(bufferLifetime, "save-buffer", "-b", string(b), "-", ";", "delete-buffer", "-b", string(b))
 	return []byte(out), err
 }
 
-func (s Server) Drop(b Buffer) error { return s.runSilent("delete-buffer", "-b", string(b)) }
+func (s Server) DropBuffer(b Buffer) error { return s.runSilent("delete-buffer", "-b", string(b)) }
 
-// unclaimed is how long a buffer waits for its program, which takes it as soon as it starts.
-const unclaimed = time.Minute
+// bufferLifetime is how long a buffer waits for its program, which takes it as soon as it starts.
+const bufferLifetime = time.Minute
 
 // SweepBuffers deletes the buffers that nobody took, because a process was killed. They
 // hold an environment with its keys.
@@ -62,7 +62,7 @@ func (s Server) SweepBuffers(now time.Time) error {
 		created, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		b, err := ParseBuffer(name)
 		at, aerr := strconv.ParseInt(created, 10, 64)
-		if err != nil || aerr != nil || now.Sub(time.Unix(at, 0)).Abs() <= unclaimed {
+		if err != nil || aerr != nil || now.Sub(time.Unix(at, 0)).Abs() <= bufferLifetime {
 			continue
 		}
 		if args != nil {

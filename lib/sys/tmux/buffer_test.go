@@ -21,11 +21,11 @@ func TestBuffer(t *testing.T) {
 		file, b := filepath.Join(t.TempDir(), "args"), NewBuffer()
 		testenv.NoError(t, s.Respawn(p.ID, true, b, []byte(data), os.Args[0], "in-a-pane", file, string(b)))
 		awaitArgs(t, file)
-		got, err := s.Take(b)
+		got, err := s.TakeBuffer(b)
 		if err != nil || got == nil || !bytes.Equal(got, []byte(data)) {
 			t.Errorf("%d bytes came back as %d: %v", len(data), len(got), err)
 		}
-		if _, err := s.Take(b); err == nil {
+		if _, err := s.TakeBuffer(b); err == nil {
 			t.Error("it can be taken twice")
 		}
 		if out, err := s.run("list-buffers"); err != nil || out != "" {
@@ -37,7 +37,7 @@ func TestBuffer(t *testing.T) {
 	if err := s.Respawn("%99", true, b, []byte("x"), os.Args[0], "x"); err == nil {
 		t.Error("a pane that is not there was given away")
 	}
-	if err := s.Drop(b); err != nil {
+	if err := s.DropBuffer(b); err != nil {
 		t.Error(err)
 	}
 }
@@ -66,7 +66,7 @@ func TestSweepBuffers(t *testing.T) {
 			t.Errorf("after %v there are %d", c.after, n)
 		}
 	}
-	if _, err := s.Take(left); err == nil {
+	if _, err := s.TakeBuffer(left); err == nil {
 		t.Error("the one that was left is there")
 	}
 }
@@ -95,7 +95,7 @@ func TestBufferWithoutServer(t *testing.T) {
 	if err := s.SweepBuffers(time.Now()); !errors.Is(err, ErrNoServer) {
 		t.Error(err)
 	}
-	if _, err := s.Take(NewBuffer()); !errors.Is(err, ErrNoServer) {
+	if _, err := s.TakeBuffer(NewBuffer()); !errors.Is(err, ErrNoServer) {
 		t.Error(err)
 	}
 }

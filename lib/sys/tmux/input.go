@@ -13,10 +13,10 @@ var ErrDead = errors.New("nothing runs in its pane any more")
 
 var ErrReadOnly = errors.New("input to its pane is switched off")
 
-// Keys presses keys in a pane, by tmux's names: Down, C-n. It ends copy mode first, which
+// PressKeys presses keys in a pane, by tmux's names: Down, C-n. It ends copy mode first, which
 // would take the keys. Where the person has synchronized the panes of a window, tmux would
 // press them in all of these; pasted text it does not.
-func (s Server) Keys(pane string, keys ...string) error {
+func (s Server) PressKeys(pane string, keys ...string) error {
 	for _, key := range keys {
 		if strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasPrefix(key, "-") {
 			return fmt.Errorf("'%s' is not the name of a key", key)
@@ -27,7 +27,7 @@ func (s Server) Keys(pane string, keys ...string) error {
 	const alone = "set-option -p -t PANE synchronize-panes off ; " + press + " ; set-option -p -u -t PANE synchronize-panes" +
 		` ; if-shell -F -t PANE "#{?pane_synchronized,0,1}" "set-option -p -t PANE synchronize-panes on"`
 	const all = "if-shell -F -t PANE '#{pane_in_mode}' 'copy-mode -q -t PANE' ; if-shell -F -t PANE '#{pane_synchronized}' '" + alone + "' '" + press + "'"
-	return s.input(pane, nil, strings.ReplaceAll(strings.ReplaceAll(all, "KEYS", strings.Join(keys, " ")), "PANE", pane))
+	return s.giveInput(pane, nil, strings.ReplaceAll(strings.ReplaceAll(all, "KEYS", strings.Join(keys, " ")), "PANE", pane))
 }
 
 // Paste pastes a text into a pane, bracketed if the program has asked for that, so that a
@@ -35,25 +35,25 @@ func (s Server) Keys(pane string, keys ...string) error {
 // returns that tmux would paste.
 func (s Server) Paste(pane, text string) error { return s.paste(pane, text, "-p -r") }
 
-// Type types characters into a pane. Unlike Keys it does not end copy mode.
-func (s Server) Type(pane, text string) error { return s.paste(pane, text, "-r") }
+// TypeText types characters into a pane. Unlike Keys it does not end copy mode.
+func (s Server) TypeText(pane, text string) error { return s.paste(pane, text, "-r") }
 
 // paste pastes a text through a buffer. how are flags of paste-buffer.
 func (s Server) paste(pane, text, how string) error {
 	b := NewBuffer()
-	err := s.input(pane, strings.NewReader(text), fmt.Sprintf("paste-buffer -d %s -b %s -t %s", how, b, pane),
+	err := s.giveInput(pane, strings.NewReader(text), fmt.Sprintf("paste-buffer -d %s -b %s -t %s", how, b, pane),
 		"load-buffer", "-b", string(b), "-", ";")
 	if err != nil {
-		_ = s.Drop(b) // it may not have been loaded
+		_ = s.DropBuffer(b) // it may not have been loaded
 	}
 	return err
 }
 
-// input runs a command that gives input to a pane, after the commands in before. All input
+// giveInput runs a command that gives input to a pane, after the commands in before. All input
 // goes through here, because tmux (at least up to 3.3a) crashes with all its sessions when
 // a buffer is pasted into a pane whose process has ended. So one call checks the pane and
 // acts; a check in an earlier call is not enough.
-func (s Server) input(pane string, data io.Reader, command string, before ...string) error {
+func (s Server) giveInput(pane string, data io.Reader, command string, before ...string) error {
 	if !isPane(pane) {
 		return fmt.Errorf("'%s' is not a tmux pane", pane)
 	}

@@ -21,9 +21,9 @@ var states = []string{"running", "dead", "vanished", "zoomed", "copy mode", "rea
 // calls are all methods of Server that call tmux, each with a pane.
 var calls = map[string]func(Server, Pane) error{
 	"Paste":      func(s Server, p Pane) error { return s.Paste(p.ID, "some text\nof two lines") },
-	"Type":       func(s Server, p Pane) error { return s.Type(p.ID, "x\r") },
-	"Keys":       func(s Server, p Pane) error { return s.Keys(p.ID, "Down", "C-n", "Enter") },
-	"Pane":       func(s Server, p Pane) error { _, err := s.Pane(p.ID, wait); return err },
+	"Type":       func(s Server, p Pane) error { return s.TypeText(p.ID, "x\r") },
+	"Keys":       func(s Server, p Pane) error { return s.PressKeys(p.ID, "Down", "C-n", "Enter") },
+	"Pane":       func(s Server, p Pane) error { _, err := s.Pane(p.ID, callWait); return err },
 	"ActivePane": func(s Server, p Pane) error { _, err := s.ActivePane(p.Session); return err },
 	"HasSession": func(s Server, p Pane) error { s.HasSession(p.Session); return nil },
 	"Panes": func(s Server, p Pane) error {
@@ -39,27 +39,29 @@ var calls = map[string]func(Server, Pane) error{
 	"CapturePanes":  func(s Server, p Pane) error { s.CapturePanes([]string{p.ID, "%4711"}); return nil },
 	"Environments":  func(s Server, p Pane) error { s.Environments([]string{p.ID, "%4711"}); return nil },
 	"SetEnvironment": func(s Server, p Pane) error {
-		return s.SetEnvironment(p.ID, [][2]string{{"A", "b"}}, []string{"C"}, wait)
+		return s.SetEnvironment(p.ID, [][2]string{{"A", "b"}}, []string{"C"}, callWait)
 	},
-	"RemainOnExit":        func(s Server, p Pane) error { _, err := s.RemainOnExit(p.ID); return err },
-	"RestoreRemainOnExit": func(s Server, p Pane) error { return s.RestoreRemainOnExit(p.ID, Remain{Set: true, Value: "on"}) },
-	"Keep":                func(s Server, p Pane) error { return s.Keep(p.ID) },
-	"IsDead":              func(s Server, p Pane) error { _, err := s.IsDead(p.ID); return err },
-	"ExitedCleanly":       func(s Server, p Pane) error { _, err := s.ExitedCleanly(p.ID); return err },
-	"OnDeath":             func(s Server, p Pane) error { return s.OnDeath(p, "true", "true") },
-	"NotOnDeath":          func(s Server, p Pane) error { return s.NotOnDeath(p.ID) },
+	"RemainOnExit": func(s Server, p Pane) error { _, err := s.RemainOnExit(p.ID); return err },
+	"RestoreRemainOnExit": func(s Server, p Pane) error {
+		return s.RestoreRemainOnExit(p.ID, RemainSetting{Set: true, Value: "on"})
+	},
+	"Keep":          func(s Server, p Pane) error { return s.KeepPane(p.ID) },
+	"IsDead":        func(s Server, p Pane) error { _, err := s.IsDead(p.ID); return err },
+	"ExitedCleanly": func(s Server, p Pane) error { _, err := s.ExitedCleanly(p.ID); return err },
+	"OnDeath":       func(s Server, p Pane) error { return s.OnDeath(p, "true", "true") },
+	"NotOnDeath":    func(s Server, p Pane) error { return s.NotOnDeath(p.ID) },
 	"Respawn": func(s Server, p Pane) error {
 		b := NewBuffer()
 		err := s.Respawn(p.ID, true, b, []byte("x"), "sleep", "600")
-		_ = s.Drop(b)
+		_ = s.DropBuffer(b)
 		return err
 	},
-	"Say":          func(s Server, p Pane) error { return s.Say("a line") },
+	"Say":          func(s Server, p Pane) error { return s.ShowMessage("a line") },
 	"SwitchClient": func(s Server, p Pane) error { return s.SwitchClient(p) },
-	"LeftOf":       func(s Server, p Pane) error { s.LeftOf(p.Session, "x"); return nil },
+	"LeftOf":       func(s Server, p Pane) error { s.IsLeftover(p.Session, "x"); return nil },
 	"MadeFor":      func(s Server, p Pane) error { s.MadeFor(p.Session, "x"); return nil },
 	"Lend":         func(s Server, p Pane) error { return s.Lend(p.Session, "x", []Pane{p}) },
-	"Ends":         func(s Server, p Pane) error { return s.Ends() },
+	"Ends":         func(s Server, p Pane) error { return s.WhyEnds() },
 	"KillPane":     func(s Server, p Pane) error { return s.KillPane(p.ID) },
 	"New": func(s Server, p Pane) error {
 		_, err := s.New(NewSession{Name: p.Session, Dir: "/", Buffer: NewBuffer(), Command: []string{"sleep", "600"}})
@@ -68,14 +70,14 @@ var calls = map[string]func(Server, Pane) error{
 	"RunShell": func(s Server, p Pane) error {
 		b := NewBuffer()
 		err := s.RunShell(b, []byte("x"), "true")
-		_ = s.Drop(b)
+		_ = s.DropBuffer(b)
 		return err
 	},
-	"Note":         func(s Server, p Pane) error { return s.Note(p.ID, "test", "a word;") },
-	"Noted":        func(s Server, p Pane) error { _, err := s.Noted(p.ID, "test"); return err },
-	"Ended":        func(s Server, p Pane) error { _, err := s.Ended(p.ID); return err },
-	"Take":         func(s Server, p Pane) error { _, err := s.Take(NewBuffer()); return err },
-	"Drop":         func(s Server, p Pane) error { return s.Drop(NewBuffer()) },
+	"Note":         func(s Server, p Pane) error { return s.SetNote(p.ID, "test", "a word;") },
+	"Noted":        func(s Server, p Pane) error { _, err := s.NoteOf(p.ID, "test"); return err },
+	"Ended":        func(s Server, p Pane) error { _, err := s.HowEnded(p.ID); return err },
+	"Take":         func(s Server, p Pane) error { _, err := s.TakeBuffer(NewBuffer()); return err },
+	"Drop":         func(s Server, p Pane) error { return s.DropBuffer(NewBuffer()) },
 	"PID":          func(s Server, p Pane) error { _, err := s.PID(); return err },
 	"SweepBuffers": func(s Server, p Pane) error { return s.SweepBuffers(time.Now()) },
 }
@@ -96,7 +98,7 @@ func TestNoCallEndsTheServer(t *testing.T) {
 			}
 			p := paneThatIs(t, s, state)
 			err := call(s, p)
-			if now, aerr := s.Pane(other.ID, wait); aerr != nil || now.PID != other.PID || now.Dead {
+			if now, aerr := s.Pane(other.ID, callWait); aerr != nil || now.PID != other.PID || now.Dead {
 				t.Fatalf("%s, of a pane that is %s: %v; after it the other session: %+v %v", name, state, err, now, aerr)
 			}
 			gone := state == "vanished" || state == "killed"
@@ -132,7 +134,7 @@ func paneThatIs(t *testing.T, s Server, state string) Pane {
 		return out
 	}
 	id := tm("new-session", "-d", "-s", "victim", "-x", "80", "-y", "24", "-P", "-F", "#{pane_id}", "cat")
-	p, err := s.Pane(id, wait)
+	p, err := s.Pane(id, callWait)
 	testenv.NoError(t, err)
 	switch state {
 	case "dead":
@@ -169,11 +171,11 @@ func TestInputToWhatDies(t *testing.T) {
 			"set-option", "-p", "-t", "=victim:", "remain-on-exit", "on")
 		testenv.NoError(t, err)
 		for begin := time.Now(); time.Since(begin) < 150*time.Millisecond; {
-			if err := s.Type(id, "x"); err != nil && !errors.Is(err, ErrDead) {
+			if err := s.TypeText(id, "x"); err != nil && !errors.Is(err, ErrDead) {
 				t.Fatal(err)
 			}
 		}
-		if now, err := s.Pane(other.ID, wait); err != nil || now.PID != other.PID {
+		if now, err := s.Pane(other.ID, callWait); err != nil || now.PID != other.PID {
 			t.Fatal(now, err)
 		}
 		testenv.NoError(t, s.KillPane(id))
@@ -190,7 +192,7 @@ func TestInputArrives(t *testing.T) {
 		if state == "copy mode" {
 			_, err = s.run("copy-mode", "-t", id)
 		}
-		if err = errors.Join(err, s.Paste(id, "'quoted'; #{pane_id} $HOME\n"), s.Type(id, "typed\r"), s.Keys(id, "a", "Enter")); err != nil {
+		if err = errors.Join(err, s.Paste(id, "'quoted'; #{pane_id} $HOME\n"), s.TypeText(id, "typed\r"), s.PressKeys(id, "a", "Enter")); err != nil {
 			t.Fatal(state, err)
 		}
 		want := "'quoted'; #{pane_id} $HOME\ntyped\na\n"
@@ -224,21 +226,21 @@ func TestKeysInSynchronizedPanes(t *testing.T) {
 		const format = "#{pane_id} #{pane_synchronized}"
 		before, err := s.run("list-panes", "-t", own, "-F", format, ";", "show-options", "-p", "-t", own)
 		testenv.NoError(t, err)
-		testenv.NoError(t, s.Keys(own, "a"))
+		testenv.NoError(t, s.PressKeys(own, "a"))
 		if after, err := s.run("list-panes", "-t", own, "-F", format, ";", "show-options", "-p", "-t", own); err != nil || after != before {
 			t.Errorf("%s: synchronized were %q, are %q: %v", scope, before, after, err)
 		}
-		if err := s.Keys(own, "C-c"); err != nil {
+		if err := s.PressKeys(own, "C-c"); err != nil {
 			t.Error(err)
 		}
 		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-			if _, err := s.Pane(own, wait); err != nil {
+			if _, err := s.Pane(own, callWait); err != nil {
 				break
 			} else if time.Now().After(end) {
 				t.Fatal("Ctrl-C does not arrive")
 			}
 		}
-		if _, err := s.Pane(beside, wait); err != nil {
+		if _, err := s.Pane(beside, callWait); err != nil {
 			t.Fatalf("%s: Ctrl-C ended the pane beside: %v", scope, err)
 		}
 	}
@@ -247,11 +249,11 @@ func TestKeysInSynchronizedPanes(t *testing.T) {
 func TestKeysAreNames(t *testing.T) {
 	s, p := server(t, "other")
 	for _, key := range []string{"'", "a b", ";", "-t", "Enter; kill-server", "$HOME", "C-c' ; kill-server ; '"} {
-		if err := s.Keys(p.ID, key); err == nil {
+		if err := s.PressKeys(p.ID, key); err == nil {
 			t.Errorf("%q is taken for a key", key)
 		}
 	}
-	if _, err := s.Pane(p.ID, wait); err != nil {
+	if _, err := s.Pane(p.ID, callWait); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,10 +19,10 @@ import (
 
 // CurrentServer returns the server that the program runs in, or tmux's default, by its socket.
 // From within another server, the default would be that one.
-func CurrentServer() Server { return Server("").socket() }
+func CurrentServer() Server { return Server("").resolveSocket() }
 
-// starting bounds a call that may have to start the server.
-const starting = 15 * time.Second
+// startWait bounds a call that may have to start the server.
+const startWait = 15 * time.Second
 
 var ErrNoTmux = errors.New("tmux is not installed")
 
@@ -43,7 +43,7 @@ type NewSession struct {
 	Command []string // executed without a shell; at least two words
 }
 
-func Installed() bool {
+func IsInstalled() bool {
 	_, err := process.LookPath("tmux", "", os.Environ())
 	return err == nil
 }
@@ -55,36 +55,36 @@ func (s Server) New(n NewSession) (Pane, error) {
 	if n.Name == "" || strings.ContainsAny(n.Name, ":.#") || len(n.Command) < 2 {
 		return Pane{}, fmt.Errorf("cannot start the tmux session '%s'", n.Name)
 	}
-	if !Installed() {
+	if !IsInstalled() {
 		return Pane{}, ErrNoTmux
 	}
 	for tries := 1; ; tries++ {
 		// A server ends when it has lost its last session, maybe during the call.
-		pane, err := s.make(n, "new-session", "-d", "-x", "200", "-y", "50", "-s", n.Name)
-		if errors.Is(err, ErrDuplicate) && s.LeftOf(n.Name, n.Mark) {
-			pane, err = s.make(n, "new-window", "-t", "="+n.Name+":")
+		pane, err := s.createPane(n, "new-session", "-d", "-x", "200", "-y", "50", "-s", n.Name)
+		if errors.Is(err, ErrDuplicate) && s.IsLeftover(n.Name, n.Mark) {
+			pane, err = s.createPane(n, "new-window", "-t", "="+n.Name+":")
 		}
 		if !errors.Is(err, ErrNoServer) {
 			return pane, err
 		}
 		if tries == 5 {
-			return pane, cmp.Or(s.Ends(), err)
+			return pane, cmp.Or(s.WhyEnds(), err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-// Ends returns why a server ends by itself although sessions run, nil if it does not.
-func (s Server) Ends() error {
+// WhyEnds returns why a server ends by itself although sessions run, nil if it does not.
+func (s Server) WhyEnds() error {
 	args := []string{"start-server", ";", "show-options", "-s", "-v", "exit-unattached"}
-	if said, err := s.socket().runAt(process.Socket{}, nil, nil, nil, starting, args...); err == nil && said == "on" {
+	if said, err := s.resolveSocket().runAt(process.Socket{}, nil, nil, nil, startWait, args...); err == nil && said == "on" {
 		return errors.New("its tmux server ends while nobody is attached: the option exit-unattached is on")
 	}
 	return nil
 }
 
-// LeftOf reports whether New made the session of that name for the same mark, and its pane is gone.
-func (s Server) LeftOf(session, mark string) bool {
+// IsLeftover reports whether New made the session of that name for the same mark, and its pane is gone.
+func (s Server) IsLeftover(session, mark string) bool {
 	if !s.MadeFor(session, mark) {
 		return false
 	}
@@ -109,24 +109,24 @@ func (s Server) MadeFor(session, mark string) bool {
 // Lend lets New make the pane of a mark in somebody else's session of its name, as if New had
 // made that session. The panes there, maybe of that mark, are nobody's agent.
 func (s Server) Lend(session, mark string, panes []Pane) error {
-	args := []string{"set-option", "-t", "=" + session + ":", "@gt-session", literal(mark)}
+	args := []string{"set-option", "-t", "=" + session + ":", "@gt-session", escapeFinal(mark)}
 	for _, p := range panes {
 		args = append(args, ";", "set-option", "-p", "-u", "-t", p.ID, "@gt-agent")
 	}
 	return s.runSilent(args...)
 }
 
-// make creates the pane of New with new-session or new-window, whose arguments creates are. It sets
+// createPane creates the pane of New with new-session or new-window, whose arguments creates are. It sets
 // the pane up in the same call.
-func (s Server) make(n NewSession, creates ...string) (Pane, error) {
-	at := s.socket()
+func (s Server) createPane(n NewSession, creates ...string) (Pane, error) {
+	at := s.resolveSocket()
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(at) > most {
 		return Pane{}, fmt.Errorf("the path of the tmux socket '%s' has %d bytes, and one has %d at most (TMUX_TMPDIR names a shorter folder)", at, len(at), most)
 	}
-	socket, err := at.trusted()
+	socket, err := at.openTrusted()
 	switch {
 	case errors.Is(err, ErrNoServer):
-		if err := ownFolder(filepath.Dir(string(at))); err != nil {
+		if err := makeOwnFolder(filepath.Dir(string(at))); err != nil {
 			return Pane{}, err
 		}
 	case err != nil:
@@ -134,17 +134,17 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 	}
 	defer socket.Close()
 	args := slices.Concat([]string{"start-server", ";", "load-buffer", "-b", string(n.Buffer), "-", ";"}, freeSize, []string{";"}, creates,
-		[]string{"-P", "-F", paneFormat, "-c", literal(strings.ReplaceAll(n.Dir, "#", "##")), "--"})
+		[]string{"-P", "-F", paneFormat, "-c", escapeFinal(strings.ReplaceAll(n.Dir, "#", "##")), "--"})
 	for _, a := range n.Command {
-		args = append(args, literal(a))
+		args = append(args, escapeFinal(a))
 	}
 	// In the same call, for tmux can end the session after it.
-	args = slices.Concat(args, n.settings("="+n.Name+":", creates[0]), []string{";", "display-message", "-p", "-t", "=" + n.Name + ":", "#{pane_id}", ";"}, fixSize)
+	args = slices.Concat(args, n.optionCommands("="+n.Name+":", creates[0]), []string{";", "display-message", "-p", "-t", "=" + n.Name + ":", "#{pane_id}", ";"}, fixSize)
 	var out string
 	if socket.File == nil {
 		out, err = at.startServer(n, args)
 	} else {
-		out, err = at.runAt(socket, nil, bytes.NewReader(n.Data), n.Environ, starting, args...)
+		out, err = at.runAt(socket, nil, bytes.NewReader(n.Data), n.Environ, startWait, args...)
 	}
 	if err != nil {
 		_ = at.runSilent(fixSize...) // the call ended before that
@@ -161,45 +161,45 @@ func (s Server) make(n NewSession, creates ...string) (Pane, error) {
 		if _, found, _ := strings.Cut(out, "\n"); isPane(found) {
 			_ = s.runSilent("set-option", "-p", "-u", "-t", found, "@gt-agent", ";", "set-option", "-p", "-u", "-t", found, "remain-on-exit")
 		}
-		if err = s.runSilent(n.settings(pane.ID, creates[0])[1:]...); err == nil {
-			pane, err = s.Pane(pane.ID, wait)
-		} else if _, gone := s.Pane(pane.ID, wait); gone != nil && !errors.Is(gone, ErrNoAnswer) {
+		if err = s.runSilent(n.optionCommands(pane.ID, creates[0])[1:]...); err == nil {
+			pane, err = s.Pane(pane.ID, callWait)
+		} else if _, gone := s.Pane(pane.ID, callWait); gone != nil && !errors.Is(gone, ErrNoAnswer) {
 			err = errors.New("tmux ended its pane at once, maybe by a hook (tmux show-hooks -g)")
 		}
 	}
 	if err == nil {
 		return pane, perr
 	}
-	_ = at.Drop(n.Buffer) // it may not have been loaded, or was taken
+	_ = at.DropBuffer(n.Buffer) // it may not have been loaded, or was taken
 	if strings.Contains(err.Error(), "duplicate session") {
 		return Pane{}, fmt.Errorf("%w: %s", ErrDuplicate, n.Name)
 	}
 	return Pane{}, errors.Join(err, s.killPanesOf(n.Buffer))
 }
 
-// settings returns tmux's commands, each after a ";", for the options of the pane that a
+// optionCommands returns tmux's commands, each after a ";", for the options of the pane that a
 // command has created, and of its session.
-func (n NewSession) settings(pane, created string) []string {
+func (n NewSession) optionCommands(pane, created string) []string {
 	remain := "off"
 	if n.Remain {
 		remain = "on"
 	}
 	args := []string{";", "set-option", "-p", "-t", pane, "remain-on-exit", remain,
-		";", "set-option", "-p", "-t", pane, "@gt-agent", literal(n.Mark)}
+		";", "set-option", "-p", "-t", pane, "@gt-agent", escapeFinal(n.Mark)}
 	if created == "new-session" {
 		// With the options of the person's, tmux can end a session that nobody is attached to,
 		// and can make it as small as a client of another session (tmux 3.3a) in spite of -x.
 		// A window that was resized keeps its size until somebody attaches.
 		args = append(args, ";", "set-option", "-t", pane, "destroy-unattached", "off",
-			";", "set-option", "-t", pane, "@gt-session", literal(n.Mark),
+			";", "set-option", "-t", pane, "@gt-session", escapeFinal(n.Mark),
 			";", "resize-window", "-t", pane, "-x", "200", "-y", "50",
 			";", "set-option", "-w", "-u", "-t", pane, "window-size")
 	}
 	for _, kv := range n.Vars {
-		args = append(args, ";", "set-environment", "-t", pane, kv[0], literal(kv[1]))
+		args = append(args, ";", "set-environment", "-t", pane, kv[0], escapeFinal(kv[1]))
 	}
 	if n.Theme != "" {
-		args = append(args, ";", "set-option", "-t", pane, "status-style", literal(n.Theme))
+		args = append(args, ";", "set-option", "-t", pane, "status-style", escapeFinal(n.Theme))
 	}
 	return args
 }
@@ -262,14 +262,14 @@ func (s Server) NotOnDeath(pane string) error {
 // Without systemd it starts directly.
 func (s Server) startServer(n NewSession, args []string) (string, error) {
 	run := func(launcher ...string) (string, error) {
-		return s.runAt(process.Socket{}, launcher, bytes.NewReader(n.Data), n.Environ, starting, args...)
+		return s.runAt(process.Socket{}, launcher, bytes.NewReader(n.Data), n.Environ, startWait, args...)
 	}
 	if program, err := process.LookPath("systemd-run", "", os.Environ()); err == nil {
 		out, err := run(program, "--user", "--scope", "--quiet", "--collect", "--description=tmux", "--")
 		if err == nil {
 			return out, nil
 		}
-		socket, none := s.trusted()
+		socket, none := s.openTrusted()
 		socket.Close()
 		// Another process may have started the server meanwhile. No error of tmux begins like this.
 		if !errors.Is(none, ErrNoServer) && !strings.HasPrefix(err.Error(), "tmux: Failed to ") {
@@ -279,8 +279,8 @@ func (s Server) startServer(n NewSession, args []string) (string, error) {
 	return run()
 }
 
-// ownFolder makes a socket's folder like tmux does, or returns an error if it is another user's.
-func ownFolder(dir string) error {
+// makeOwnFolder makes a socket's folder like tmux does, or returns an error if it is another user's.
+func makeOwnFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -312,10 +312,10 @@ func (s Server) KillPane(id string) error {
 	return nil
 }
 
-// Terminal returns the kind of terminal as which tmux can use one of the given kind, "" if
+// UsableTerminal returns the kind of terminal as which tmux can use one of the given kind, "" if
 // there is none: often a machine that is reached by ssh does not know the terminal at which
 // the person sits. tmux itself would only fail when it is asked to.
-func Terminal(kind string) string {
+func UsableTerminal(kind string) string {
 	tput, err := process.LookPath("tput", "", os.Environ())
 	knows := func(kind string) bool {
 		return kind != "" && (err != nil && kind != "dumb" || err == nil && exec.Command(tput, "-T", kind, "clear").Run() == nil)
@@ -334,8 +334,8 @@ func Terminal(kind string) string {
 // Attach replaces this process by a tmux client that shows a pane in a terminal of that
 // kind. It returns only on failure.
 func (s Server) Attach(p Pane, terminal string) error {
-	at := s.socket()
-	socket, err := at.trusted()
+	at := s.resolveSocket()
+	socket, err := at.openTrusted()
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ import (
 // Server is a tmux server's socket; "" for tmux's default.
 type Server string
 
-// wait bounds every call, so that a server that hangs does not hang its callers.
-var wait = 5 * time.Second
+// callWait bounds every call, so that a server that hangs does not hang its callers.
+var callWait = 5 * time.Second
 
 // ErrNoServer is returned if no server runs, or tmux is not installed.
 var ErrNoServer = errors.New("no tmux server is running there")
@@ -33,7 +33,7 @@ var ErrNoAnswer = errors.New("tmux did not answer")
 
 // run runs tmux commands, separated by ";", and returns their output.
 func (s Server) run(args ...string) (string, error) {
-	return s.runFor(wait, args...)
+	return s.runFor(callWait, args...)
 }
 
 // runSilent is run for commands whose output is of no interest.
@@ -48,8 +48,8 @@ func (s Server) runFor(limit time.Duration, args ...string) (string, error) {
 
 // runWith runs a command of tmux, with input if the command reads any.
 func (s Server) runWith(input io.Reader, limit time.Duration, args ...string) (string, error) {
-	at := s.socket()
-	socket, err := at.trusted()
+	at := s.resolveSocket()
+	socket, err := at.openTrusted()
 	if err != nil {
 		return "", err
 	}
@@ -83,24 +83,24 @@ func (s Server) runAt(socket process.Socket, launcher []string, input io.Reader,
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.WaitDelay = time.Second // tmux's children may hold its output open
 	err = cmd.Run()
-	switch said := strings.TrimSpace(errs.String()); {
+	switch message := strings.TrimSpace(errs.String()); {
 	case err == nil:
 		return strings.TrimRight(out.String(), "\n"), nil
 	case ctx.Err() != nil, errors.Is(err, exec.ErrWaitDelay): // not all output was read
 		return "", fmt.Errorf("%w within %v", ErrNoAnswer, limit)
-	case strings.HasPrefix(said, "no server running"), strings.HasSuffix(said, "(No such file or directory)"),
-		strings.HasSuffix(said, "(Connection refused)"):
+	case strings.HasPrefix(message, "no server running"), strings.HasSuffix(message, "(No such file or directory)"),
+		strings.HasSuffix(message, "(Connection refused)"):
 		return "", ErrNoServer
-	case strings.HasPrefix(said, "error connecting"), strings.HasPrefix(said, "error creating"), strings.HasPrefix(said, "couldn't create"),
-		strings.HasPrefix(said, "server exited"), strings.HasPrefix(said, "lost server"): // while the call was running
-		return "", fmt.Errorf("%w: %s", ErrNoServer, said)
-	case strings.Contains(said, "unknown option"), strings.Contains(said, "usage: "), strings.HasPrefix(said, "unknown command"):
+	case strings.HasPrefix(message, "error connecting"), strings.HasPrefix(message, "error creating"), strings.HasPrefix(message, "couldn't create"),
+		strings.HasPrefix(message, "server exited"), strings.HasPrefix(message, "lost server"): // while the call was running
+		return "", fmt.Errorf("%w: %s", ErrNoServer, message)
+	case strings.Contains(message, "unknown option"), strings.Contains(message, "usage: "), strings.HasPrefix(message, "unknown command"):
 		if err := CheckVersion(); err != nil {
 			return "", err
 		}
-		return "", fmt.Errorf("tmux: %s", said)
-	case said != "": // of several commands, others may have printed something
-		return strings.TrimRight(out.String(), "\n"), fmt.Errorf("tmux: %s", said)
+		return "", fmt.Errorf("tmux: %s", message)
+	case message != "": // of several commands, others may have printed something
+		return strings.TrimRight(out.String(), "\n"), fmt.Errorf("tmux: %s", message)
 	default:
 		return "", fmt.Errorf("tmux: %w", err)
 	}
@@ -129,8 +129,8 @@ func CheckVersion() error {
 	return nil
 }
 
-// literal escapes a final ";", which would end tmux's command.
-func literal(arg string) string {
+// escapeFinal escapes a final ";", which would end tmux's command.
+func escapeFinal(arg string) string {
 	if body, ok := strings.CutSuffix(arg, ";"); ok {
 		return body + `\;`
 	}
@@ -153,7 +153,7 @@ type Pane struct {
 const paneFormat = "#{pane_id}\t#{pane_pid}\t#{pane_dead}\t#{pane_dead_signal}\t#{session_created}\t#{session_attached}\t#{@gt-agent}\t#{session_name}\t#{pane_current_path}"
 
 // SameServer reports whether both are the same server: the default one has a path, too.
-func (s Server) SameServer(other Server) bool { return s.socket() == other.socket() }
+func (s Server) SameServer(other Server) bool { return s.resolveSocket() == other.resolveSocket() }
 
 // Pane returns the pane with that id. If it does not exist, it returns an error.
 func (s Server) Pane(id string, within time.Duration) (Pane, error) {
@@ -217,7 +217,7 @@ func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, wi
 	}
 	var args []string
 	for _, kv := range vars {
-		args = append(args, ";", "set-environment", "-t", pane, kv[0], literal(kv[1]))
+		args = append(args, ";", "set-environment", "-t", pane, kv[0], escapeFinal(kv[1]))
 	}
 	for _, name := range unset {
 		args = append(args, ";", "set-environment", "-u", "-t", pane, name)
@@ -233,7 +233,7 @@ func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, wi
 // without panes that are gone.
 func (s Server) Environments(panes []string) map[string][]string {
 	all := map[string][]string{}
-	for pane, lines := range s.ofEach(panes, "show-environment") {
+	for pane, lines := range s.runEach(panes, "show-environment") {
 		all[pane] = strings.Split(lines, "\n")
 	}
 	return all
@@ -241,45 +241,45 @@ func (s Server) Environments(panes []string) map[string][]string {
 
 // CapturePanes returns the panes' text by id, in one call, without panes that are gone.
 func (s Server) CapturePanes(panes []string) map[string]string {
-	return s.ofEach(panes, "capture-pane", "-p")
+	return s.runEach(panes, "capture-pane", "-p")
 }
 
-// ofEach runs a command for each pane in one call, and returns the outputs. tmux reads the
+// runEach runs a command for each pane in one call, and returns the outputs. tmux reads the
 // commands from standard input, because a fleet's do not fit into a command line, where one
 // failure would also stop the rest.
-func (s Server) ofEach(panes []string, command ...string) map[string]string {
-	mark := "gt-" + rand.Text() + " " // no screen shows it
+func (s Server) runEach(panes []string, command ...string) map[string]string {
+	separator := "gt-" + rand.Text() + " " // no screen shows it
 	var input strings.Builder
 	for _, pane := range panes {
 		if isPane(pane) {
-			fmt.Fprintf(&input, "display-message -p '%s%s'\n%s -t %s\n", mark, pane[1:], strings.Join(command, " "), pane)
+			fmt.Fprintf(&input, "display-message -p '%s%s'\n%s -t %s\n", separator, pane[1:], strings.Join(command, " "), pane)
 		}
 	}
 	if input.Len() == 0 {
 		return nil
 	}
-	out, _ := s.runWith(strings.NewReader(input.String()), wait, "source-file", "-") // the output is good despite an error
+	out, _ := s.runWith(strings.NewReader(input.String()), callWait, "source-file", "-") // the output is good despite an error
 	all := map[string]string{}
-	for _, said := range strings.Split("\n"+out, "\n"+mark)[1:] {
+	for _, said := range strings.Split("\n"+out, "\n"+separator)[1:] {
 		number, text, _ := strings.Cut(said, "\n")
 		all["%"+number] = strings.TrimRight(text, "\n")
 	}
 	return all
 }
 
-// Remain is a pane's own remain-on-exit, or unset if the pane inherits its window's.
-type Remain struct {
+// RemainSetting is a pane's own remain-on-exit, or unset if the pane inherits its window's.
+type RemainSetting struct {
 	Set   bool   `json:"set"`
 	Value string `json:"value,omitempty"`
 }
 
-func (s Server) RemainOnExit(pane string) (Remain, error) {
+func (s Server) RemainOnExit(pane string) (RemainSetting, error) {
 	out, err := s.run("show-options", "-p", "-t", pane, "remain-on-exit")
 	if err != nil || out == "" {
-		return Remain{}, err
+		return RemainSetting{}, err
 	}
 	_, value, _ := strings.Cut(out, " ")
-	return Remain{Set: true, Value: value}, nil
+	return RemainSetting{Set: true, Value: value}, nil
 }
 
 // IsDead reports whether a remaining pane's terminal is closed: nobody has it open any more,
@@ -298,9 +298,9 @@ func (s Server) ExitedCleanly(pane string) (bool, error) {
 	return out == "1\t0", err
 }
 
-// Ended returns how the process of a remaining pane ended: "exit status 1" or "signal 9", or "" if
+// HowEnded returns how the process of a remaining pane ended: "exit status 1" or "signal 9", or "" if
 // it runs or tmux does not know. Asking makes a tmux that missed the end (see OnDeath) notice it.
-func (s Server) Ended(pane string) (how string, err error) {
+func (s Server) HowEnded(pane string) (how string, err error) {
 	for range 2 {
 		out, err := s.run("display-message", "-p", "-t", pane, "#{pane_dead} #{?#{==:#{pane_dead_signal},},#{?#{==:#{pane_dead_status},},,exit status #{pane_dead_status}},signal #{pane_dead_signal}}")
 		dead, how, _ := strings.Cut(out, " ")
@@ -314,24 +314,24 @@ func (s Server) Ended(pane string) (how string, err error) {
 	return "", nil
 }
 
-// Note keeps a word with a pane under a name of gt, for Noted; "" removes it.
-func (s Server) Note(pane, name, word string) error {
+// SetNote keeps a word with a pane under a name of gt, for Noted; "" removes it.
+func (s Server) SetNote(pane, name, word string) error {
 	if word == "" {
 		return s.runSilent("set-option", "-p", "-u", "-t", pane, "@gt-"+name)
 	}
-	return s.runSilent("set-option", "-p", "-t", pane, "@gt-"+name, literal(word))
+	return s.runSilent("set-option", "-p", "-t", pane, "@gt-"+name, escapeFinal(word))
 }
 
-func (s Server) Noted(pane, name string) (string, error) {
+func (s Server) NoteOf(pane, name string) (string, error) {
 	return s.run("show-options", "-p", "-q", "-v", "-t", pane, "@gt-"+name)
 }
 
-// Keep makes the pane remain when its process ends.
-func (s Server) Keep(pane string) error {
+// KeepPane makes the pane remain when its process ends.
+func (s Server) KeepPane(pane string) error {
 	return s.runSilent("set-option", "-p", "-t", pane, "remain-on-exit", "on")
 }
 
-func (s Server) RestoreRemainOnExit(pane string, r Remain) error {
+func (s Server) RestoreRemainOnExit(pane string, r RemainSetting) error {
 	if !r.Set {
 		return s.runSilent("set-option", "-p", "-u", "-t", pane, "remain-on-exit")
 	}
@@ -360,9 +360,9 @@ func (s Server) Respawn(pane string, clear bool, b Buffer, data []byte, command 
 	}
 	args = append(args, "respawn-pane", "-k", "-t", pane, "--")
 	for _, a := range command {
-		args = append(args, literal(a))
+		args = append(args, escapeFinal(a))
 	}
-	_, err := s.runWith(bytes.NewReader(data), wait, args...)
+	_, err := s.runWith(bytes.NewReader(data), callWait, args...)
 	return err
 }
 
@@ -375,8 +375,10 @@ func (s Server) SwitchClient(p Pane) error {
 // the person was in last.
 func (p Pane) target() string { return "=" + p.Session + ":." + p.ID }
 
-// Say shows a line in the caller's terminal for some seconds. tmux expands #{…} in it.
-func (s Server) Say(line string) error { return s.runSilent("display-message", "-d", "4000", line) }
+// ShowMessage shows a line in the caller's terminal for some seconds. tmux expands #{…} in it.
+func (s Server) ShowMessage(line string) error {
+	return s.runSilent("display-message", "-d", "4000", line)
+}
 
 func (s Server) CapturePane(pane string) (string, error) { return s.capture(pane) }
 

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 		time.Sleep(time.Minute)
 		os.Exit(0)
 	}
-	wait = time.Minute // a busy machine is no server that hangs
+	callWait = time.Minute // a busy machine is no server that hangs
 	os.Exit(m.Run())
 }
 
@@ -70,7 +70,7 @@ func server(t *testing.T, session string) (Server, Pane) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", socket, "kill-server").Run() })
-	p, err := s.Pane(strings.TrimSpace(string(out)), wait)
+	p, err := s.Pane(strings.TrimSpace(string(out)), callWait)
 	testenv.NoError(t, err)
 	return s, p
 }
@@ -102,7 +102,7 @@ func TestPane(t *testing.T) {
 		t.Errorf("%+v %v", active, err)
 	}
 	for _, id := range []string{"%99", "", "0", "%", "gt-crew-max", "%1;kill-server", "-x"} {
-		if got, err := s.Pane(id, wait); err == nil || got != (Pane{}) {
+		if got, err := s.Pane(id, callWait); err == nil || got != (Pane{}) {
 			t.Errorf("%q: %+v %v", id, got, err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestNamesAreNotRun(t *testing.T) {
 	if !strings.HasPrefix(p.Session, "#(touch ") {
 		t.Errorf("the session is called %q", p.Session)
 	}
-	if _, err := s.Pane(p.ID, wait); err != nil {
+	if _, err := s.Pane(p.ID, callWait); err != nil {
 		t.Error(err)
 	}
 	if active, err := s.ActivePane(p.Session); err != nil || !samePane(active, p) {
@@ -165,7 +165,7 @@ func TestRespawnGivesTheArgumentsAsTheyAre(t *testing.T) {
 	if _, err := os.Stat(canary); err == nil {
 		t.Error("an argument was run")
 	}
-	after, err := s.Pane(p.ID, wait)
+	after, err := s.Pane(p.ID, callWait)
 	if err != nil || after.ID != p.ID || after.Session != p.Session || after.PID == p.PID {
 		t.Errorf("%+v %v", after, err)
 	}
@@ -190,7 +190,7 @@ func TestRespawnRefuses(t *testing.T) {
 			t.Errorf("%s: was respawned", name)
 		}
 	}
-	if now, err := s.Pane(p.ID, wait); err != nil || !samePane(now, p) {
+	if now, err := s.Pane(p.ID, callWait); err != nil || !samePane(now, p) {
 		t.Errorf("the pane was touched: %+v %v", now, err)
 	}
 }
@@ -198,13 +198,13 @@ func TestRespawnRefuses(t *testing.T) {
 func TestRemainOnExit(t *testing.T) {
 	s, p := server(t, "x")
 	file := filepath.Join(t.TempDir(), "args")
-	for _, was := range []Remain{{}, {Set: true, Value: "on"}, {Set: true, Value: "off"}} {
+	for _, was := range []RemainSetting{{}, {Set: true, Value: "on"}, {Set: true, Value: "off"}} {
 		testenv.NoError(t, s.RestoreRemainOnExit(p.ID, was))
 		if got, err := s.RemainOnExit(p.ID); err != nil || got != was {
 			t.Errorf("%+v, not %+v: %v", got, was, err)
 		}
 		testenv.NoError(t, s.Respawn(p.ID, true, NewBuffer(), nil, os.Args[0], "in-a-pane", file))
-		if got, err := s.RemainOnExit(p.ID); err != nil || got != (Remain{Set: true, Value: "on"}) {
+		if got, err := s.RemainOnExit(p.ID); err != nil || got != (RemainSetting{Set: true, Value: "on"}) {
 			t.Errorf("while it is handed over: %+v %v", got, err)
 		}
 		testenv.NoError(t, s.RestoreRemainOnExit(p.ID, was))
@@ -215,7 +215,7 @@ func TestRemainOnExit(t *testing.T) {
 	if _, err := s.RemainOnExit("%99"); err == nil {
 		t.Error("a pane that is not there has a setting")
 	}
-	if err := s.RestoreRemainOnExit("%99", Remain{}); err == nil {
+	if err := s.RestoreRemainOnExit("%99", RemainSetting{}); err == nil {
 		t.Error("a pane that is not there was set")
 	}
 	if _, err := s.IsDead("%99"); err == nil {
@@ -233,24 +233,24 @@ func TestSetEnvironment(t *testing.T) {
 	for k, v := range want {
 		vars = append(vars, [2]string{k, v})
 	}
-	testenv.NoError(t, s.SetEnvironment(p.ID, vars, nil, wait))
+	testenv.NoError(t, s.SetEnvironment(p.ID, vars, nil, callWait))
 	for k, v := range want {
 		out, err := s.run("show-environment", "-t", "="+p.Session, k)
 		if err != nil || out != k+"="+v {
 			t.Errorf("%s is %q, %v", k, out, err)
 		}
 	}
-	if err := s.SetEnvironment(p.ID, nil, nil, wait); err != nil {
+	if err := s.SetEnvironment(p.ID, nil, nil, callWait); err != nil {
 		t.Error(err)
 	}
-	if err := s.SetEnvironment(p.ID, [][2]string{{"GT_A", "new"}}, []string{"GT_B", "GT_NEVER"}, wait); err != nil {
+	if err := s.SetEnvironment(p.ID, [][2]string{{"GT_A", "new"}}, []string{"GT_B", "GT_NEVER"}, callWait); err != nil {
 		t.Error(err)
 	}
 	if out, err := s.run("show-environment", "-t", "="+p.Session); err != nil || !strings.Contains(out, "GT_A=new") || strings.Contains(out, "GT_B") {
 		t.Errorf("%q, %v", out, err)
 	}
 	for _, pane := range []string{"%99", "x", ""} {
-		if err := s.SetEnvironment(pane, vars, nil, wait); err == nil {
+		if err := s.SetEnvironment(pane, vars, nil, callWait); err == nil {
 			t.Errorf("the pane '%s', which is not there, has an environment", pane)
 		}
 	}
@@ -258,14 +258,14 @@ func TestSetEnvironment(t *testing.T) {
 
 func TestNoServer(t *testing.T) {
 	s := Server(filepath.Join(t.TempDir(), "s"))
-	if _, err := s.Pane("%0", wait); !errors.Is(err, ErrNoServer) {
+	if _, err := s.Pane("%0", callWait); !errors.Is(err, ErrNoServer) {
 		t.Error(err)
 	}
 	if s.HasSession("x") {
 		t.Error("a session without a server")
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := s.Pane("%0", wait); !errors.Is(err, ErrNoServer) {
+	if _, err := s.Pane("%0", callWait); !errors.Is(err, ErrNoServer) {
 		t.Errorf("without tmux: %v", err)
 	}
 }
@@ -428,7 +428,7 @@ func TestNewUnderManualSize(t *testing.T) {
 		if !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
-		if now, err := s.Pane(other.ID, wait); err != nil || now.PID != other.PID {
+		if now, err := s.Pane(other.ID, callWait); err != nil || now.PID != other.PID {
 			t.Fatalf("the other session: %+v %v", now, err)
 		}
 		if size, err := s.run("show-options", "-g", "window-size", ";", "show-options", "-g", "-q", "@gt-size"); err != nil || size != "window-size manual" {

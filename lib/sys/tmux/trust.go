@@ -21,8 +21,8 @@ import (
 // ErrUntrusted is returned for a socket that is not the person's own.
 var ErrUntrusted = errors.New("it is not used")
 
-// trusted opens the server's socket, which the caller closes, or returns ErrUntrusted (see above).
-func (s Server) trusted() (process.Socket, error) {
+// openTrusted opens the server's socket, which the caller closes, or returns ErrUntrusted (see above).
+func (s Server) openTrusted() (process.Socket, error) {
 	path := string(s)
 	refuse := func(why string) (process.Socket, error) {
 		return process.Socket{}, fmt.Errorf("%w: the tmux socket '%s' %s", ErrUntrusted, path, why)
@@ -90,8 +90,8 @@ func ownedByUs(info os.FileInfo) bool {
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }
 
-// socket returns the server's socket, or tmux's default.
-func (s Server) socket() Server {
+// resolveSocket returns the server's socket, or tmux's default.
+func (s Server) resolveSocket() Server {
 	if s != "" {
 		return s
 	}
@@ -110,7 +110,7 @@ func (s Server) socket() Server {
 
 // PID returns the server's process, 0 if it is not visible.
 func (s Server) PID() (int, error) {
-	socket, err := s.socket().trusted()
+	socket, err := s.resolveSocket().openTrusted()
 	if err != nil {
 		return 0, err
 	}

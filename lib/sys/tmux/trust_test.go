@@ -88,7 +88,7 @@ func TestSandboxedServer(t *testing.T) {
 			if !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%v", err)
 			}
-			if Server(path).HasSession("x") || Server(path).Keep("%1") == nil {
+			if Server(path).HasSession("x") || Server(path).KeepPane("%1") == nil {
 				t.Error("it answers")
 			}
 			if _, err := os.Stat(path + ".asked"); err == nil {

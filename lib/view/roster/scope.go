@@ -88,7 +88,7 @@ func StoreIn(t town.Town, profile string) instance.Store {
 // the person's own.
 func FindScope(env *cli.Env, profile string) (Scope, error) {
 	around := town.Find(env.Getenv, env.Dir)
-	env.WarnError(around.Unread)
+	env.WarnError(around.TrustErr)
 	if err := around.State.Check(); err != nil {
 		return Scope{}, err
 	}
@@ -116,10 +116,10 @@ func ListScopes(env *cli.Env) ([]Scope, error) {
 	for _, name := range profiles {
 		all = append(all, New(env, own, name))
 	}
-	trusted, err := own.State.Towns()
+	trusted, err := own.State.TrustedTowns()
 	unread = errors.Join(unread, err)
 	for _, t := range trusted {
-		if trust, err := own.State.Trusted(t.Path); err == nil { // otherwise the path is another folder now
+		if trust, err := own.State.TrustOf(t.Path); err == nil { // otherwise the path is another folder now
 			all = append(all, New(env, town.Town{Root: t.Path, State: own.State, Trust: trust}, ""))
 		}
 	}
@@ -140,7 +140,7 @@ func (at Scope) AskRuntimes(members []fleet.Member) {
 	var away []*instance.Instance
 	var places []int
 	for i, m := range members {
-		if agents.Remote(m.Instance) && m.TmuxSession != "" {
+		if agents.IsRemote(m.Instance) && m.TmuxSession != "" {
 			away, places = append(away, m.Instance), append(places, i)
 		}
 	}

@@ -102,7 +102,7 @@ const accountsFile = "mayor/accounts.json"
 
 // townAccounts returns the accounts that the person's towns list, as the person trusted them.
 func townAccounts(state place.State, home string) (dirs []string) {
-	towns, _ := state.Towns() // ignores unreadable towns
+	towns, _ := state.TrustedTowns() // ignores unreadable towns
 	for _, t := range towns {
 		data, err := t.Read(accountsFile)
 		if err != nil {

@@ -40,7 +40,7 @@ func findSessions(store string) string {
 
 func folderExists(dir string) bool {
 	_, err := os.Stat(dir)
-	return !atomicfile.Absent(err)
+	return !atomicfile.IsAbsent(err)
 }
 
 const messagesEnd = ".messages.json"

@@ -70,11 +70,11 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 // holds reports whether OpenCode's data folder has a database, or the files of older versions. One
 // that cannot be read does: its reader returns the error.
 func holds(dir string) bool {
-	if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !atomicfile.Absent(err) {
+	if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !atomicfile.IsAbsent(err) {
 		return true
 	}
 	entries, err := os.ReadDir(dir)
-	return err != nil && !atomicfile.Absent(err) || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+	return err != nil && !atomicfile.IsAbsent(err) || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		return strings.HasSuffix(e.Name(), ".db") && !strings.HasPrefix(e.Name(), "._")
 	})
 }

@@ -30,7 +30,7 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 	old := gemini.FindIn("qwen", store, each)
 	dir := filepath.Join(store, "projects")
 	projects, err := conversation.List(dir)
-	if err != nil && old != nil && atomicfile.Absent(old) {
+	if err != nil && old != nil && atomicfile.IsAbsent(old) {
 		return err
 	}
 	found.Add(old)
