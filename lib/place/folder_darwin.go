@@ -41,16 +41,16 @@ func (o *Opened) Dir() string { return o.Path }
 func linkless(string) bool { return false }
 
 // volumeOf returns how the file system at a path identifies its folders.
-func volumeOf(path string) volume {
+func volumeOf(path string) volumeKind {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
-		return untold
+		return unknownVolume
 	}
 	switch unix.ByteSliceToString(st.Fstypename[:]) {
 	case "apfs", "hfs":
-		return lasting
+		return stableVolume
 	}
-	return numbered
+	return unstableVolume
 }
 
 // changeTime returns a file's ctime, which no program can set.

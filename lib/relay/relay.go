@@ -439,7 +439,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 }
 
 // stopBoth returns errClone once the other machine with this host's keys can know as well. That
-// machine heeds no beat in its first seconds, see echo.
+// machine heeds no beat in its first seconds, see checkClone.
 func (r *Relay) stopBoth(ctx context.Context, nc *nats.Conn) error {
 	select {
 	case <-ctx.Done():

@@ -370,7 +370,7 @@ func (e *examination) examinePrograms(members []fleet.Member) {
 	names := map[cause][]string{} // with the agent whose program it is
 	for i := range members {
 		m := &members[i]
-		if m.Managed != nil || m.Process.IsSet() { // of templates: see templates
+		if m.Managed != nil || m.Process.IsSet() { // of templates: see examineTemplates
 			continue
 		}
 		if why := e.whyMissing(e.scope.Table().FindClient(m.Agent).Command, m.Path); why != "" {

@@ -427,7 +427,7 @@ type contextUse struct {
 	Window int64 `json:"window"`
 }
 
-// progressOf returns what the shown columns say of an agent of this host. lookUp has completed r.
+// progressOf returns what the shown columns say of an agent of this host. lookUpColumns has completed r.
 func progressOf(env *cli.Env, r row, shown func(string) bool) *progress {
 	var w progress
 	if shown("topic") {

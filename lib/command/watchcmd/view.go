@@ -18,7 +18,7 @@ import (
 type widths struct {
 	name, status, age, agent, context, branch, about int
 
-	short bool // the status is what row.short says
+	short bool // the status is what row.shortStatus says
 }
 
 const maxAge = 6 // the width of the longest age, such as 12d23h
@@ -128,7 +128,7 @@ func (m *model) panelHeight() int { return m.bodyHeight() - m.listHeight() }
 func (m *model) View() tea.View {
 	v := tea.NewView("")
 	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, m.windowTitle()
-	v.KeyboardEnhancements.ReportAlternateKeys = true // see latin
+	v.KeyboardEnhancements.ReportAlternateKeys = true // see toLatinKey
 	if m.width < 1 || m.height < 1 {
 		return v
 	}

@@ -44,7 +44,7 @@ type Brief struct {
 	// PromptsAlone leaves what agents answered and did out of the Lists.
 	PromptsAlone bool
 
-	promptRoom int // of the list of messages, in characters; 0 means promptRoom
+	promptRoom int // of the list of messages, in characters; 0 means defaultRoom
 	clean      func(string) string
 }
 

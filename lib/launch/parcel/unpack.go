@@ -105,7 +105,7 @@ type unpacking struct {
 	client      agent.Client
 	oldInstance *instance.Instance // the instance that was here before, or nil
 
-	thread     *thread.Thread         // nil if there is none; see inspect
+	thread     *thread.Thread         // nil if there is none; see inspectSession
 	checkpoint *checkpoint.Checkpoint // likewise
 }
 

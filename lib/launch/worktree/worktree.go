@@ -379,7 +379,7 @@ func checkIdle(store instance.Store, held *instance.Locked, path string) error {
 }
 
 // checkUnoccupied returns an error if a session works in a worktree, as far as its hooks tell:
-// process.Using sees none of another container.
+// process.UsingFolder sees none of another container.
 func checkUnoccupied(store instance.Store, path string) error {
 	homes, err := store.State.Homes()
 	if err != nil {

@@ -81,7 +81,7 @@ type decision struct {
 	occupied  map[string]int  // by pool, before this tick; what leaves makes room for the next tick
 	leaving   map[string]int  // by pool: those of occupied that leave
 	hasAction map[string]bool // session ids that have an action
-	toRetire  []Action        // made together or not at all; see shrink
+	toRetire  []Action        // made together or not at all; see retireProposed
 	gaveUp    map[string]bool // session ids that did not stay alive
 	plan      Plan
 }

@@ -30,7 +30,7 @@ import (
 
 const (
 	gateWait     = 5 * time.Second  // for the handshake and the first command
-	maxUnproved  = 512              // connections that have not proved a key; see register
+	maxUnproved  = 512              // connections that have not proved a key; see registerGate
 	consumerLife = 10 * time.Minute // how long a consumer may lie there unused
 	maxConsumers = 512              // that a host may make in that time
 	maxQuestions = 8                // that wait at a consumer

@@ -100,7 +100,7 @@ func Find(from home.Home, scope place.Scope, dir, to string) (Recipient, error) 
 }
 
 // inhabited reports whether a note may go to a home: it is a role's folder, it had sessions, or it
-// is the top of a repository that git would trust (see place.Counts). In another folder a note
+// is the top of a repository that git would trust (see place.HasTrustedOwner). In another folder a note
 // would create a home in which no agent works.
 func inhabited(h home.Home) bool {
 	if h.Identity.Role != "" {
@@ -291,7 +291,7 @@ func unknownName(name string) error { return fmt.Errorf("%w: '%.80s'", ErrNone, 
 const mostNamed = 3
 
 // WaitsFor returns why no host gets work of a template that any host may do, as far as this
-// host knows: "" if there are sessions for it, which may be busy. here are the config.Stores.
+// host knows: "" if there are sessions for it, which may be busy. here are the config.StoresWith.
 func WaitsFor(state place.State, here []instance.Store, template string, now time.Time) (string, error) {
 	var idle, denied, away, unread []string
 	for _, s := range here {

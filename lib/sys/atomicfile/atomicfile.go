@@ -554,7 +554,7 @@ func OpenIn(dir *os.Root, name string) (*os.File, error) {
 }
 
 // OpenAppendIn is OpenAppend for a file in an open folder to which others can write. It
-// refuses files with a second hard link (see OneName).
+// refuses files with a second hard link (see CheckOneName).
 func OpenAppendIn(dir *os.Root, name string) (*os.File, error) {
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {

@@ -172,7 +172,7 @@ func leadsThrough(path string, folders []string) bool {
 	return false
 }
 
-// isNoProject reports whether a folder does not count as a project; see tops.
+// isNoProject reports whether a folder does not count as a project; see forbiddenTops.
 func isNoProject(dir string, environ []string) bool {
 	if isBelow("/usr/bin", dir) || isBelow(atomicfile.ResolveLinks(Variable(environ, "HOME")), dir) {
 		return true

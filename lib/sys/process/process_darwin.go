@@ -95,7 +95,7 @@ func (p Proc) procargs() (path string, args, environ []string, err error) {
 	if err != nil {
 		return "", nil, nil, err
 	}
-	if !p.Alive() {
+	if !p.IsAlive() {
 		return "", nil, nil, os.ErrProcessDone
 	}
 	if len(data) < 4 {

@@ -277,7 +277,7 @@ func (f *files) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, e
 	return nil, flags, sqlite3.CANTOPEN
 }
 
-// Access reports that there is no journal, which DB.stale checks, and no log, which SQLite
+// Access reports that there is no journal, which DB.isStale checks, and no log, which SQLite
 // opens anyway if the database uses one.
 func (f *files) Access(string, vfs.AccessFlag) (bool, error) { return false, nil }
 
