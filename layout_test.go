@@ -98,7 +98,7 @@ var calls = []struct {
 	{`os\.(WriteFile|Create)\(`, nil, "what is written in place is seen half"},
 	{`(?i)(redact|clean)\w*(\(\))?\((term|plain|transcript)\.`, nil, "what is cleaned or cut before hides a secret; Env.Text and Env.Line do it in order"},
 	{`exec\.Command`, []string{"lib/sys/tmux", "lib/place/git", "lib/launch/ask", "lib/client/sandbox", "lib/view/pick", "lib/sys/bounded", "lib/relay/dial", "lib/command/watchcmd"}, "a program becomes another, and runs none"},
-	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|Detached)\(`, []string{
+	{`syscall\.(Exec|ForkExec|StartProcess)\(|os\.StartProcess\(|exec\.Cmd\{|process\.(Exec|Detach|RestartDetached)\(`, []string{
 		"lib/sys/process", "lib/sys/tmux", // the person's terminal, in this process's environment, which lib/client/startenv puts back
 		"lib/launch/respawn", "lib/launch/resume", "lib/reconcile/runtime", "lib/command/handoffcmd", "lib/command/keepalivecmd", "lib/command/sessioncmd", "lib/client/hook", "lib/command/hubcmd",
 	}, "a start of a program is on this list, and its environment is cli.Env.ChildEnviron"},

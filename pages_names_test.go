@@ -445,7 +445,7 @@ func TestPageJSON(t *testing.T) {
 		}
 	})
 	// What Claude Code reads, and variables.
-	for _, name := range []string{"statusLine", "command", "GT_SESSION_NAME", "GT_TEMPLATE"} {
+	for _, name := range []string{"statusLine", "command", "refreshInterval", "GT_SESSION_NAME", "GT_TEMPLATE"} {
 		known[name] = true
 	}
 	key := regexp.MustCompile(`"([^"\s]+)": ?`)

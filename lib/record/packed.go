@@ -28,7 +28,7 @@ type packedHeader struct {
 	Size   int64 // of the record
 }
 
-// The extra field in the first header has a name, a length and a packedHeader. It follows the
+// The extra field in the first header has a name, a length and a packed header. It follows the
 // fixed part of the header and the length of all extra fields.
 const (
 	fieldName  = "gt"
