@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"gt/lib/cli"
@@ -265,6 +266,7 @@ func (e *end) closeSession(env *cli.Env, call *hook.Invocation) error {
 	if e.Hook {
 		reason = call.Input.Reason
 		outcome = outcomeOf(call)
+		_, _ = syscall.Setsid() // Copilot CLI kills the hook's process group after 1.5 s
 	}
 	if id == "" {
 		return cli.WithHint(cli.Failf(cli.AnswerNo, "this is not running in a session: name one"), "gt-seance list shows the ids; gt-keepalive end ID closes one")
