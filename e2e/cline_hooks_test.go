@@ -56,7 +56,16 @@ func TestClineCompaction(t *testing.T) {
 	first := w.latest()
 	p.cline("/compact", "Context compacted (manual)")
 	w.waitFor("the model has summed up", func() bool { return len(w.model.Requests().Kind(model.Compaction)) == 1 })
-	w.toldOnce(tell("the next prompt"), "Context compacted. Continue your previous task.", "kept word for word")
+	// What takes longer than Cline waits for a hook comes with the next request of the turn: the
+	// first is answered once the session has taken its note.
+	w.model.Answer(func(r *model.Request) model.Reply {
+		if strings.Contains(r.Asked(), "the next prompt") {
+			w.waitFor("the note is taken", func() bool { return len(w.events("handoff", first)) == 1 && len(w.markers()) == 0 })
+		}
+		return clineModel(r)
+	})
+	p.cline("run: echo the next prompt", "It is done.")
+	w.toldOnce(w.model.Turns().LastRequest(), "Context compacted. Continue your previous task.", "kept word for word")
 	w.waitFor("there is a note", func() bool { return len(w.notes()) == 1 && strings.Contains(w.notes()[0], "FIRST-CANARY") })
 	w.toldOnce(tell("the prompt after that"), "Context compacted.")
 	p.cline("delegate this", "It is done.")

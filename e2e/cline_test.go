@@ -15,11 +15,14 @@ func newCline(t *testing.T) *world {
 	t.Helper()
 	w := newWorldOf(t, "cline")
 	w.setUp("cline")
-	w.model.Answer(worker(clineShell, model.ToolUse{
-		Name: "spawn_agent", Input: map[string]any{"systemPrompt": "You are a child.", "task": "You are the child."},
-	}))
+	w.model.Answer(clineModel)
 	return w
 }
+
+// clineModel is the model of Cline's stories.
+var clineModel = worker(clineShell, model.ToolUse{
+	Name: "spawn_agent", Input: map[string]any{"systemPrompt": "You are a child.", "task": "You are the child."},
+})
 
 // clineShell replies with a command for Cline's shell tool.
 func clineShell(command string) model.Reply {
