@@ -48,6 +48,8 @@ func (w *world) setUpClaude() {
 	w.Env = append(w.Env,
 		"ANTHROPIC_API_KEY="+w.key, "ANTHROPIC_BASE_URL="+w.model.URL,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		// It kills the hooks of an end after 1.5 seconds where a plugin brings them.
+		fmt.Sprintf("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS=%d", patience.Milliseconds()),
 	)
 	w.trust(w.project)
 	w.loginPath()
