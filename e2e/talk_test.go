@@ -219,19 +219,22 @@ func TestResume(t *testing.T) {
 // the person said so.
 func talkative(w *world, tools ...model.ToolUse) model.Answer {
 	return func(r *model.Request) model.Reply {
-		asked := r.Asked()
+		question := lastLine(strings.TrimSpace(r.Asked())) // one that was interrupted may stand before it
 		switch {
 		case r.Result() != "":
 			return model.Say("It answered: " + r.Result())
-		case strings.Contains(asked, "try"):
+		case strings.Contains(r.Asked(), "try"):
 			return model.Reply{Text: "I try.", Tools: tools}
-		case strings.Contains(asked, "slow"):
-			w.waitFor("the answer is called off", func() bool { return exists(w.Path("go on")) })
+		case strings.Contains(question, "slow"):
+			w.waitFor("the answer is called off", func() bool { return exists(w.callOff(question)) })
 		}
-		lines := strings.Split(strings.TrimSpace(asked), "\n")
-		return model.Say("ANSWER to " + lines[len(lines)-1])
+		return model.Say("ANSWER to " + question)
 	}
 }
+
+// callOff is the file that ends the model's wait before it answers a slow question. Each has
+// its own: else the next one is answered at once.
+func (w *world) callOff(question string) string { return w.Path("called off: " + question) }
 
 // part runs a part of the world's test.
 func (w *world) part(name string, f func(t *testing.T)) {
@@ -291,32 +294,32 @@ func (w *world) testTalk(id, store string) {
 			w.asked("a slow one")
 			p.w.tmux("send-keys", "-t", p.id, "C-c")
 			p.awaitScreen("warning: interrupted")
-			w.write(w.Path("go on"), "")
+			w.write(w.callOff("a slow one"), "")
 			p.say("the last one", "the last one\n")
 			p.w.tmux("send-keys", "-t", p.id, "C-d")
 			p.awaitScreen("ended: 0")
 			p.w.tmux("kill-session", "-t", "="+p.session)
 		})
-		os.Remove(w.Path("go on"))
 		w.heard("the first question", "HISTORY-CANARY")
 		w.heard("and the second", "HISTORY-CANARY", "the first question", "ANSWER to the first question")
 		w.heard("the last one", "HISTORY-CANARY", "the first question", "ANSWER to and the second")
 	})
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		question := "slow until " + sig.String()
 		w.part(sig.String(), func(t *testing.T) {
 			w.traceless(func() {
-				cmd := exec.Command(w.look("gt-seance"), "talk", id, "slow until "+sig.String())
+				cmd := exec.Command(w.look("gt-seance"), "talk", id, question)
 				cmd.Dir, cmd.Env = w.unusedFolder(), w.Env
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				w.asked("slow until " + sig.String())
+				w.asked(question)
 				cmd.Process.Signal(sig)
 				if cmd.Wait(); cmd.ProcessState.ExitCode() != 1 {
 					t.Errorf("it ended with %v", cmd.ProcessState)
 				}
 			})
-			w.write(w.Path("go on"), "")
+			w.write(w.callOff(question), "")
 		})
 	}
 }
