@@ -74,7 +74,7 @@ func TestClaudePlugin(t *testing.T) {
 		said, err := w.run(w.project, nil, "gt-hooks", "prove", "claude")
 		return err == nil && strings.HasPrefix(string(said), "claude: proved")
 	})
-	if said, err := w.run(w.project, nil, "gt-hooks", "prove", "claude", "--run"); err != nil || !strings.Contains(string(said), "proved") {
+	if said, err := w.run(w.project, nil, "gt-hooks", "prove", "claude", "--run", "--limit", patience.String()); err != nil || !strings.Contains(string(said), "proved") {
 		t.Errorf("gt-hooks prove --run says (%v)\n%s", err, said)
 	}
 
