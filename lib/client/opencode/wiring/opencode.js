@@ -184,9 +184,10 @@ export const Gt = async ({ client, directory }) => {
       const told = new Set() // the same text once
       const show = (p) => p.metadata?.gt && !told.has(p.text) && told.add(p.text) ? { ...p, ignored: false } : p
       // The title is made from the same array at the same time, and without what
-      // is added here: it goes first, and what is changed is a copy.
+      // is added here: it goes first, and what is changed is a copy. On a busy machine
+      // it needs seconds for that; where no title is made, nobody waits for longer.
       const id = asked?.info.sessionID
-      await Promise.race([untitled.get(id)?.promise, untitled.has(id) && new Promise((go) => setTimeout(go, 500))])
+      await Promise.race([untitled.get(id)?.promise, untitled.has(id) && new Promise((go) => setTimeout(go, 5000))])
       untitled.delete(id)
       messages.forEach(({ info, parts }, i) => {
         const more = added.has(info.id) ? [part(added.get(info.id), "prt_gt", info.sessionID, info.id)] : []
