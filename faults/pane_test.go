@@ -179,7 +179,7 @@ func (p *panes) check(t *testing.T, whole bool) (problems []string) {
 
 	// What tmux was told takes a while, and so does an agent that begins or ends.
 	alive, settled := false, 0
-	for deadline := time.Now().Add(20 * time.Second); settled < 10; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); settled < 10; time.Sleep(20 * time.Millisecond) {
 		pid, dead := p.inPane(t)
 		_, err := os.Stat(successor)
 		alive = pid == p.pid && !dead && p.lives(old)
@@ -243,7 +243,7 @@ func (p *panes) lives(name string) bool {
 // await waits until a file is there and holds a text.
 func await(t *testing.T, path, text string) []byte {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		data, err := os.ReadFile(path)
 		if err == nil && strings.Contains(string(data), text) {
 			return data
