@@ -399,18 +399,23 @@ func CompareFiles(open func(path string) (io.ReadCloser, error), path, other str
 	}
 	defer b.Close()
 	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
+	isFailure := func(err error) bool { return err != nil && err != io.EOF && err != io.ErrUnexpectedEOF }
 	for {
 		n, errA := io.ReadFull(a, x)
 		m, errB := io.ReadFull(b, y[:n])
-		if !bytes.Equal(x[:n], y[:m]) {
-			return false, false, nil
-		}
 		switch {
-		case errA == io.EOF || errA == io.ErrUnexpectedEOF:
-			_, more := io.ReadFull(b, y[:1])
-			return true, more == io.EOF, nil
-		case errA != nil || errB != nil:
-			return false, false, errors.Join(errA, errB)
+		case isFailure(errA):
+			return false, false, errA
+		case isFailure(errB):
+			return false, false, errB
+		case !bytes.Equal(x[:n], y[:m]):
+			return false, false, nil
+		case errA != nil: // the end
+			_, errB = io.ReadFull(b, y[:1])
+			if isFailure(errB) {
+				return false, false, errB
+			}
+			return true, errB == io.EOF, nil
 		}
 	}
 }
