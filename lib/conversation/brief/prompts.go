@@ -163,7 +163,7 @@ func (b Brief) collectCandidates(text string, room int) (selected selection) {
 			if message := selected.candidates[i].handover; message != "" {
 				selected.isKnown[i] = lines[strings.TrimPrefix(said, handedOver)] || isHandoverTold(text, lines, message)
 			} else { // its end can be in another place
-				selected.isKnown[i] = strings.Contains(text, said[:runeStart(said, min(len(said)-1, originLength/3))])
+				selected.isKnown[i] = strings.Contains(text, said[:runeStart(said, min(max(0, len(said)-1), originLength/3))])
 			}
 		default:
 			selected.isKnown[i] = lines[said] && isQuestionTold(text, selected.questionText(i)) || len(said) >= uniqueLength && (isTold(text, said) || isTold(text, frameText(selected.candidates[i].Text)))

@@ -285,6 +285,14 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	}
 }
 
+// A thread file that somebody edited can have an answer without text.
+func TestEmptyAnswer(t *testing.T) {
+	th := &thread.Thread{ChainID: "c", Answers: []thread.Quote{{Session: "s"}, {Session: "s", Text: "\u200b"}, {Session: "s", Text: "It passes."}}}
+	if got := (Brief{Thread: th}).Lists("", 4000, utf8.RuneCountInString, "`all`").Answers; len(got) != 1 || !strings.Contains(got[0], "It passes.") {
+		t.Errorf("%q", got)
+	}
+}
+
 // A short answer is told with each question that it answers, also if it is the same one, and
 // such a question not a second time. To questions that differ in their values it is told once.
 func TestRepeatedAnswers(t *testing.T) {

@@ -316,9 +316,7 @@ func (c *cursor) readEntries(file *os.File, f conversation.File, read Read, resu
 				return err
 			}
 			// The other requests come from the end, and Typed from readMessages.
-			first, origin := c.Fold.First, c.Fold.Origin
 			c.Fold.Requests, c.Fold.Prompts, c.Fold.Typed = nil, 0, nil
-			c.Fold.First, c.Fold.Origin = first, origin
 		}
 		if err := c.readMessages(file, f, read, near); err != nil {
 			return err

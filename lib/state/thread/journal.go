@@ -143,7 +143,9 @@ func (t *Thread) markOld() {
 
 // addAnswer adds the last answer of a turn. It replaces an earlier one to the same question.
 func (t *Thread) addAnswer(q Quote) {
-	q.Text = cutMiddle(strings.TrimSpace(q.Text), maxMessage)
+	if q.Text = cutMiddle(strings.TrimSpace(q.Text), maxMessage); q.Text == "" {
+		return
+	}
 	whole := digest(q.Text)
 	for i, old := range slices.Backward(t.Answers) {
 		switch {
@@ -156,9 +158,7 @@ func (t *Thread) addAnswer(q Quote) {
 			return
 		}
 	}
-	if q.Text != "" {
-		t.Answers = insert(t.Answers, q)
-	}
+	t.Answers = insert(t.Answers, q)
 }
 
 // addAction adds a command that ran, in place of the same one, or the files that a session changed.

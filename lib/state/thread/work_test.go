@@ -37,6 +37,7 @@ func TestAnswers(t *testing.T) {
 	}
 	take(Part{Prompts: []Quote{at(1, "how?")}, Answers: []Quote{to(1, 2, "I look.")}}, "I look.")
 	take(Part{Answers: []Quote{to(1, 4, "With a lock.")}}, "With a lock.")
+	take(Part{Answers: []Quote{to(1, 4, " ")}}, "With a lock.") // an empty text is no answer
 	take(Part{Prompts: []Quote{at(5, "and then?")}, Answers: []Quote{to(5, 6, "Done.")}}, "With a lock.", "Done.")
 	take(Part{TakenBack: []Quote{at(5, "and then?")}, Prompts: []Quote{at(1, "how?")}, Answers: []Quote{to(1, 4, "With a lock.")}}, "With a lock.")
 	th.AddPart(Part{Session: "other", Answers: []Quote{at(3, "Another's.")}})
