@@ -130,7 +130,8 @@ const maxKeyed = 64 << 10
 // pipeSize is the capacity of a pipe, and so the size of a read.
 const pipeSize = 64 << 10
 
-// readInput reads until the end, a complete object (whole is then true), or the deadline.
+// readInput reads until the end, a complete object (whole is then true), or the deadline. problem
+// says why data may lack its end, or is "".
 func readInput(r io.Reader, deadline time.Duration) (data []byte, whole bool, problem string) {
 	sofar := make(chan []byte)
 	done := make(chan struct{})
@@ -239,7 +240,8 @@ func (in Input) CallDigest() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// textFields returns where the value of each field goes that is text or raw JSON; nil for other fields.
+// textFields returns where the value of each field goes that is text or raw JSON; nil for other
+// fields. parent gets the id of the session in which a subagent runs.
 func (in *Input) textFields(parent *string) [contract.NumFields]*string {
 	return [contract.NumFields]*string{
 		contract.Event: &in.Event, contract.SessionID: &in.SessionID, contract.Transcript: &in.Transcript,
@@ -251,8 +253,8 @@ func (in *Input) textFields(parent *string) [contract.NumFields]*string {
 	}
 }
 
-// parseInput reads the fields by any client's names for them (lib/client/<agent>/hook). at is
-// the time of the event.
+// parseInput reads the fields by any client's names for them (lib/client/<agent>/hook).
+// happenedAt is the time of the event, or "" (see eventTime).
 func parseInput(data []byte) (in Input, happenedAt string) {
 	var parent, root, implied, other string
 	texts := in.textFields(&parent)

@@ -74,8 +74,10 @@ func NewInvocation(env *cli.Env, flags Flags) *Invocation {
 	inv.server = findServer(env, inv.serverKind, inv.runningProcess)
 	if !flags.Hook && flags.Agent == "" && inv.Agent == contract.Default { // a hook's parent may be another agent, so this is only for a command
 		named, teller := env.Getenv("GT_AGENT"), names.SoleTeller(env.Getenv)
+		// A named client that has a session variable would have set it, so the one that did runs this.
+		// A variant, or a client without one, stays: a shell may keep an earlier agent's variable.
 		if teller != "" && names.SetsSessionVar(named) {
-			named = teller // else it is a variant, or an agent without such a variable; a shell may keep that of an earlier agent
+			named = teller
 		}
 		inv.Agent = cmp.Or(named, teller, inv.Agent)
 		inv.Dialect = flags.dialect(inv.Agent)
@@ -135,7 +137,7 @@ func NewInvocation(env *cli.Env, flags Flags) *Invocation {
 func (c *Invocation) fillFromClient(client *contract.Client, state place.State) {
 	c.isForeign = client.OwnsTranscript != nil && !client.OwnsTranscript(c.Input.Transcript)
 	if client.ParentSession != nil && c.ID != "" {
-		if at, err := state.FixedPlace(string(c.ID)); at == "" && err == nil {
+		if at, err := state.FixedPlace(string(c.ID)); at == "" && err == nil { // no session that gt knows
 			if id, err := session.ParseID(client.ParentSession(c.Input.Transcript)); err == nil {
 				c.ID, c.Input.AgentID = id, string(c.ID)
 			}
@@ -149,7 +151,7 @@ func (c *Invocation) fillFromClient(client *contract.Client, state place.State) 
 }
 
 // IsIdle reports whether this is a hook that has nothing to do, because it is another
-// program's, or gt can keep nothing of its home. NewInvocation has warned of the latter.
+// program's, or gt can keep nothing of its home (NewInvocation has warned of that).
 func (c *Invocation) IsIdle() bool { return c.Hook && (c.Home.Problem != nil || c.isForeign) }
 
 // findHome returns the session's home, which is the one of its first hook. If that cannot be

@@ -16,9 +16,11 @@ const (
 	maxOpen = 4000
 )
 
-// parseRequests returns what a shell's command line runs, as far as it concerns requests. It
-// returns nothing if another program of the line, such as one of the project, can print
-// after gt's last command, because its output could look the same.
+// parseRequests returns what a shell's command line runs, so that request lines in its output
+// can be believed. In a sandbox a command of gt's leaves a request, which asks the agent's hooks
+// to act for it, and prints a line that proves it (lib/state/request). The result is empty if
+// another program, such as one of the project, can print after a command of gt's, because its
+// output could look the same.
 func parseRequests(line string) (none lineRuns) {
 	if len(line) > maxLine || strings.Count(line, "(")+strings.Count(line, "{") > maxOpen {
 		return none
@@ -34,8 +36,8 @@ func parseRequests(line string) (none lineRuns) {
 	return l
 }
 
-// maxLines returns how many request lines the output can have: any number if only gt's
-// commands print.
+// maxLines returns how many request lines the output can have: one for each command that leaves
+// a request, or as many as are examined if only gt's commands print.
 func (l lineRuns) maxLines() int {
 	if l.requests > 0 && !l.printsOther {
 		return maxResults
@@ -46,7 +48,7 @@ func (l lineRuns) maxLines() int {
 type lineRuns struct {
 	requests    int  // commands that leave a request
 	printsOther bool // there are programs that can print anything
-	printsAfter bool // such a program can print after a command of gt's
+	printsAfter bool // one of these can print after a command of gt's
 }
 
 // inspectNode returns what a part of a line runs, added up in the order in which the programs print.
@@ -94,6 +96,7 @@ func inspectNode(part syntax.Node) (found lineRuns) {
 	return found
 }
 
+// addRuns adds what a part of the line runs that prints after the parts in l.
 func (l *lineRuns) addRuns(next lineRuns) {
 	l.printsAfter = l.printsAfter || next.printsAfter || l.requests > 0 && next.printsOther // mutant skip: TestLine
 	l.requests += next.requests
@@ -105,7 +108,8 @@ var wrapperPrograms = []string{"env", "exec", "command", "builtin", "time", "noh
 
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh"}
 
-// runsOfCall describes a command of gt's that leaves requests, or a shell that runs a line.
+// runsOfCall returns what a command runs if it is one of gt's that leaves a request, or a shell
+// whose line (sh -c) has one. ok is false for any other command, which may print anything.
 func runsOfCall(words []string) (l lineRuns, ok bool) {
 	for len(words) > 0 && (slices.Contains(wrapperPrograms, words[0]) || strings.Contains(words[0], "=")) {
 		words = words[1:]
@@ -123,10 +127,10 @@ func runsOfCall(words []string) (l lineRuns, ok bool) {
 	return lineRuns{}, false
 }
 
-// isRequest reports whether a program with these arguments leaves requests for a hook to carry
-// out, as gt's commands do in a sandbox. A command that prints other people's text could
-// print such a line, so it does not count. gt-mail work claim changes lines like it. A program with a path is gt's only
-// if it is in gt's folder.
+// isRequest reports whether a program with these arguments leaves a request (see parseRequests).
+// A command that prints other people's text does not count, because that text can have a line
+// like a request's. gt-mail work claim counts: it indents such a line. A program with a path is
+// gt's only if it is in gt's folder.
 func isRequest(words ...string) bool {
 	words = append(slices.Clip(words), "", "")
 	program, argument := words[0], words[1]

@@ -23,7 +23,8 @@ const (
 )
 
 // KeepConversation starts gt-record to update the session's record, if the wiring says
-// that the person wants one. It does not wait.
+// that the person wants one. It does not wait. If the start fails, it notes that recording has
+// stopped, for TellStopped.
 func (c *Invocation) KeepConversation(f Flags, why string) error {
 	if f.Record != "on" || c.ID == "" {
 		return nil

@@ -41,11 +41,10 @@ func serverOf(env *cli.Env, d *contract.Dialect) *contract.SharedServer {
 	return nil
 }
 
-// findServer returns the server that runs this program, unset if a client runs it itself. It
-// removes the variables of another window from the environment. A client that a server's
-// agent has started is not behind the server, but also has another window's variables.
-// client returns the process that runs this program.
-// Without a server there is nothing to search.
+// findServer returns the server that runs this program in place of a client. It is unset if a
+// client runs it, or if server, the kind to look for, is nil. client returns the process that
+// runs this program. findServer also removes from env the variables of another window, which a
+// server hands down to its commands, and to a client that its agent has started.
 func findServer(env *cli.Env, server *contract.SharedServer, client func() (process.Proc, error)) process.Proc {
 	if server == nil {
 		return process.Proc{}
@@ -163,7 +162,7 @@ func isThisMachine(host string) bool {
 		name, _, _ = strings.Cut(strings.ToLower(name), ".")
 		return name
 	}
-	own, err := os.Hostname()
+	own, err := os.Hostname() // without a name, any host may be this one
 	return label(host) == "localhost" || err != nil || label(host) == label(own)
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 // countRequests returns how many request lines a tool with this input (JSON) can have printed:
-// one for each command in its command line that leaves a request, or any number if
-// nothing else runs. A command that only mentions them, such as a search, may print
+// one for each command in its command line that leaves a request (see parseRequests), or any
+// number if nothing else runs. A command that only mentions them, such as a search, may print
 // anything.
 func countRequests(input string) int {
 	v := gjson.Parse(input)
@@ -83,7 +83,7 @@ func markedLines(v gjson.Result, kind string, n, depth int) (all []string) {
 		if at < 0 {
 			break
 		}
-		sum := text[at+1+len(kind) : end]
+		sum := text[at+1+len(kind) : end] // begins with the digest
 		if i := strings.IndexFunc(sum, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
 			sum = sum[:i]
 		}
@@ -123,7 +123,7 @@ func FindOutputLines(path, kind string) (shown []string, err error) {
 			given = given[max(0, len(given)-maxResults):]
 		}
 	}
-	runs := map[string]int{}
+	runs := map[string]int{} // for each call that has a result, how many of gt's commands it runs
 	for text := range bytes.Lines(data) {
 		var v gjson.Result
 		for _, r := range given {
