@@ -29,7 +29,7 @@ func (a Allow) ownRules(dir string) (all []string) {
 
 // ownProgram returns the path that a rule allows, if it is one of ours.
 func (a Allow) ownProgram(rule string) (path string, ok bool) {
-	before, after, _ := strings.Cut(a.Rule("\x00"), "\x00")
+	before, after, _ := strings.Cut(a.Rule("\x00"), "\x00") // what stands around the program in a rule
 	line, begins := strings.CutPrefix(rule, before)
 	line, ends := strings.CutSuffix(line, after)
 	if !begins || !ends {
@@ -77,7 +77,8 @@ func (c Client) AllowedIn(dir string, rules []string) bool {
 }
 
 // EditAllow lets the client run gt's programs in the folder dir without asking. If dir is
-// "", it removes our rules. The person's rules stay.
+// "", it removes our rules. The person's rules stay. old is the content of the settings at path.
+// A backup is made if that has nothing of gt.
 func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, error) {
 	same := settings.Edit{Text: old}
 	text := old

@@ -38,8 +38,8 @@ func onlyAdd(changes []Change) bool {
 	return !slices.ContainsFunc(changes, func(ch Change) bool { return !ch.Added })
 }
 
-// remainingText returns what remains of a settings file: nothing if an uninstallation empties
-// a file that gt created.
+// remainingText returns the text that a settings file gets. It is nil, and the file is removed, if
+// an uninstallation (want is nil) leaves nothing in a file that gt created: one without a backup.
 func (c Client) remainingText(path string, text []byte, want []Handler) []byte {
 	if c.Format != nil {
 		if len(text) == 0 && !settings.HasBackup(path) {
@@ -52,7 +52,7 @@ func (c Client) remainingText(path string, text []byte, want []Handler) []byte {
 		return text
 	}
 	for _, m := range doc.Root.Items {
-		if c.Shape != Flat || m.Key != "version" {
+		if c.Shape != Flat || m.Key != "version" { // addHead may have added that
 			return text
 		}
 	}
@@ -80,7 +80,9 @@ func (c Client) rewire(text []byte, want []Handler) ([]byte, []Change, error) {
 	}
 }
 
-// correctFirst corrects the first handler that is not as wanted. It returns nil if all are.
+// correctFirst makes the first edit that is needed, and returns the text and the changes to
+// handlers. The text is nil if all is as wanted. A new file gets its head (see addHead) before
+// the handlers, another one after them.
 func (c Client) correctFirst(doc *jsonedit.Doc, want []Handler) ([]byte, []Change, error) {
 	missing := slices.Clone(want)
 	for _, h := range c.ownHandlers(doc) {

@@ -92,8 +92,8 @@ func (s Schema) kindAt(path string) (kind string, nullable bool) {
 	return cmp.Or(s[path+"!"], s[path]), false
 }
 
-// checkNode returns why a client refuses the value n, or something in it, whose schema is that of
-// the path. key is how the refusal names the value.
+// checkNode returns why a client refuses the value at node, or something in it; nil if it does not.
+// path is where s has the rules for the value, and key how the refusal names it.
 func (s Schema) checkNode(doc *jsonedit.Doc, node *jsonedit.Node, path, key string) *Refusal {
 	kind, nullable := s.kindAt(path)
 	raw := string(doc.Raw(node))
@@ -106,14 +106,14 @@ func (s Schema) checkNode(doc *jsonedit.Doc, node *jsonedit.Node, path, key stri
 	if wrong := kindMismatch(kind, node, raw); wrong != "" {
 		return &Refusal{node.Line, key, wrong}
 	}
-	var bases []string // the paths of the schema that list the members of n
+	var bases []string // the paths of the schema that list the members of node
 	for _, key := range []string{"type", "source"} {
 		if kind := node.Get(key); kind != nil {
 			bases = append(bases, path+"="+doc.Text(kind))
 		}
 	}
 	bases = append(bases, path)
-	missing := "" // the first by the alphabet, so that the refusal is the same each time
+	missing := "" // the first member by the alphabet, so that the refusal is the same each time
 	for need := range s {
 		dot := strings.LastIndexByte(need, '.')
 		name, ok := strings.CutSuffix(need[dot+1:], "!")

@@ -74,7 +74,7 @@ func (c Client) rewriteScript(old []byte, want []Handler) (settings.Edit, []Chan
 	switch {
 	case old != nil && !isScript(old) && want != nil:
 		return settings.Edit{}, nil, errForeign
-	case old != nil && !isScript(old), old == nil && want == nil:
+	case old != nil && !isScript(old), old == nil && want == nil: // none of ours to remove
 		return settings.Edit{Text: old}, nil, nil
 	case want == nil:
 		return settings.Edit{}, []Change{{false, c.scriptHandler(old)}}, nil

@@ -57,7 +57,7 @@ func (c Client) Read(scope, file string) Source {
 	source.Handlers = c.handlers(source.Doc)
 	schema := ParseSchema(c.Schema, c.Version)
 	for _, h := range source.OwnHandlers() {
-		if !c.TakesEvent(h.Event) { // told elsewhere, and an installation mends it
+		if !c.TakesEvent(h.Event) { // UnfitReason tells it, and an installation mends it
 			schema["hooks."+h.Event] = "any"
 		}
 	}

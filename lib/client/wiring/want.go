@@ -110,9 +110,10 @@ func (h Handler) Records() bool {
 	return slices.ContainsFunc(settingFlags().FindAll(h.Raw, -1), func(flag []byte) bool { return bytes.Contains(flag, []byte("--record")) })
 }
 
-// TakesEvent reports whether the client's version takes an event. One that is not here, or no release,
-// does. One that does not tell its version may be so old that it skips its whole settings for
-// the event, with what the person denied in them.
+// TakesEvent reports whether the client's version takes an event. A client that is not installed,
+// or whose build is no release, takes all. One that does not tell its version takes only those
+// that every version takes: it may be so old that it skips its whole settings for another, with
+// what the person denied in them.
 func (c Client) TakesEvent(event string) bool {
 	since := c.Since[event]
 	return !agent.IsBefore(c.Version, since) && (c.VersionUnknown == "" || since == "")
@@ -126,8 +127,8 @@ func (c Client) UnableReason() string {
 	return fmt.Sprintf("%s is too old for gt's hooks; %s can run them", c.Version, c.Oldest)
 }
 
-// LackingEvents returns which of gt's events the client's version does not have, and the version that
-// has all, or why that is not known, or "".
+// LackingEvents returns a sentence about gt's events that the client's version does not have, or
+// about a version that is not known; "" if neither is so. name is the client's name in it.
 func (c Client) LackingEvents(name string) string {
 	if c.UnableReason() != "" {
 		return ""

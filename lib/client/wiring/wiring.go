@@ -37,7 +37,7 @@ type Client struct {
 	Oldest string
 	Since  map[string]string
 	// Version is the version that is on this machine, or "". Set it for a wiring that fits.
-	// Unknown is why that of a client that is here is not known.
+	// VersionUnknown is why an installed client's version is not known, or "".
 	Version, VersionUnknown string
 
 	// Schema is what the client takes in its settings, see ParseSchema; empty if it skips no
@@ -197,8 +197,8 @@ func (c Client) UnlikelyLimit(limit float64) string {
 	return ""
 }
 
-// switchedOff returns the value of the client's switch for all hooks, or nil if the file
-// does not have it.
+// switchedOff reports whether the file switches all hooks off, by the key OffKey; nil if it does
+// not have that.
 func (c Client) switchedOff(doc *jsonedit.Doc) *bool {
 	if c.OffKey == "" {
 		return nil
@@ -212,14 +212,14 @@ func (c Client) switchedOff(doc *jsonedit.Doc) *bool {
 	var value any
 	json.Unmarshal(doc.Raw(n), &value) // it was parsed
 	var on bool
-	switch v := value.(type) { // as JavaScript takes it, in which those clients are written
+	switch v := value.(type) { // as JavaScript does, in which most clients are written
 	case nil:
 		return nil
 	case bool:
 		on = v
 	case float64:
 		on = v != 0
-	case string: // a switch that is on by default is Gemini CLI's, which reads the word
+	case string: // Gemini CLI, whose OffValue is false, reads the word
 		on = v != "" && (c.OffValue || !strings.EqualFold(v, "false"))
 	default:
 		on = true
