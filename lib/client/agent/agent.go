@@ -278,7 +278,7 @@ func (c Client) Restart(args []string, next NextRun) []string {
 	if c.DangerousMode && !contains(out, c.DangerousFlag) {
 		out = append(out, c.DangerousFlag...)
 	}
-	out = removeWords(out, c.AloneFlag)
+	out = removeWords(out, c.AloneFlag) // next.Alone adds it again
 	switch {
 	case next.Resume != "" && next.Fork:
 		out = append(out, c.ForkFlag.WithID(next.Resume)...)
@@ -321,8 +321,8 @@ func (c Client) ChosenArgs(args []string) []string {
 	return removeWords(c.withoutOneRun(rest), c.AloneFlag)
 }
 
-// withoutOneRun returns the arguments that a person would give the next session, too: without those for one
-// run, such as a prompt or --resume. args does not include the program.
+// withoutOneRun returns the arguments that a person would give the next session, too: without
+// those for one run, such as a prompt or --resume. args does not include the program.
 func (c Client) withoutOneRun(args []string) (kept []string) {
 	c.eachFlag(args, func(f flag, words []string) {
 		if f.kind&forOneRun == 0 {
@@ -425,8 +425,9 @@ const (
 	headless                      // runs without a person
 )
 
-// eachFlag calls each for every flag, with words, the flag and its values as the client would read them,
-// and for a command. It leaves out operands, which are prompts.
+// eachFlag calls each for every flag in args, and for a command. words are the flag with its
+// values, as the client would read them, or the command. eachFlag leaves out operands, which are
+// prompts, and everything if the client's flags are unknown.
 func (c Client) eachFlag(args []string, each func(f flag, words []string)) {
 	if c.flags == nil {
 		return
@@ -458,7 +459,8 @@ func (c Client) eachFlag(args []string, each func(f flag, words []string)) {
 }
 
 // findFlag looks up the flag at the beginning of a word. attached reports whether the word
-// also has its value. more is the rest of several short flags: -p of -cp.
+// also has its value. more is the rest of several short flags: -p of -cp. A flag in no table
+// takes values as unlisted says.
 func (c Client) findFlag(word string) (f flag, attached bool, more string) {
 	name, _, attached := strings.Cut(word, "=")
 	if f, known := c.flags[name]; known {
@@ -490,7 +492,7 @@ func (f flag) valueCount(behind []string, attached bool) int {
 		return 1
 	case f.value == manyWords:
 		n := 0
-		if !attached {
+		if !attached { // the first one is a value even if it looks like a flag
 			n = 1
 		}
 		for n < len(behind) && !isFlag(behind[n]) {

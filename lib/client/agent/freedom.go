@@ -46,6 +46,7 @@ func FreedomOfArgs(args []string) int {
 				most = asksNobody
 			}
 		case "--permission-mode", "--approval-mode":
+			// plans is less than asks, from which most starts, but the person chose it.
 			if f := FreedomOfMode(value); f > most || f == plans && most == asks {
 				most = f
 			}
@@ -72,7 +73,7 @@ func FileArgs(args []string) []string {
 		files = append(files, program[len(program)-1])
 	}
 	folder := []string{"--add-dir", "--include-directories", "--include-directory", "-C", "--cd", "--allow-dir", "--workspace"}
-	flag := ""
+	flag := "" // the last one, to which the words after it can belong
 	for _, a := range rest {
 		value := a
 		if isFlag(a) {

@@ -44,10 +44,10 @@ func (c Client) Input(styled string) (shown Input, below string) {
 	return NoInput, plain
 }
 
-// isTyped reports whether the words of a question, which stand below the beginning of a box, were
-// typed into the box. A box below a rule ends at the next rule, another one at an empty row. What
-// looks like a box without a rule is a question if an option is selected. Below its last rule a
-// question can have an option, but no rule follows its words.
+// isTyped reports whether the person typed what looks like a client's question, at screen[words:],
+// into the box that begins at screen[box:]. A box whose first row is a rule ends at the next rule.
+// Without that second rule below the words, it is a question, whose options can stand below a rule.
+// Another box ends at an empty row, and is a question if an option is selected.
 func isTyped(screen string, box, words int, styled string) bool {
 	ruled, within, end := false, false, box
 	for row := range strings.Lines(screen[box:]) {
@@ -107,7 +107,7 @@ func Plain(styled string) string {
 const suggested = "\x1a"
 
 // stripStyles removes the sequences that set styles from a screen. all is the whole text;
-// plain has no faint or reversed text, and the mark suggested.
+// plain has no faint or reversed text, and has the mark suggested before what may be a suggestion.
 func stripStyles(styled string) (all, plain string) {
 	var whole, normal strings.Builder
 	var now style
@@ -221,7 +221,7 @@ func (s *style) applyCodes(codes string) {
 			s.reversed = false
 		case "39":
 			s.coloured = false
-		default:
+		default: // 30 to 38 and 90 to 97 set the colour of the text
 			s.coloured = s.coloured || len(code) == 2 && (code[0] == '3' || code[0] == '9')
 		}
 	}

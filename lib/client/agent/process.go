@@ -24,9 +24,10 @@ func (t *Table) OfProcess(pid int) Client {
 	return Client{}
 }
 
-// ProgramNames returns the names of what a process runs: of its program or its interpreter's script,
-// and the command that the script is in its package. node /usr/lib/node_modules/x/cli.js has no
-// other name. The package is only read for a caller that wants the second.
+// ProgramNames yields the names of what a process runs: first that of its program, or of its
+// interpreter's script, then the commands that the script's npm package makes of it: the process
+// node /usr/lib/node_modules/x/cli.js has no better name. The package is only read for a caller
+// that wants more than the first.
 func ProgramNames(pid int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		p, err := process.Find(pid)
@@ -63,7 +64,8 @@ const (
 	maxPackage = 256 << 10
 )
 
-// commandsOf returns the commands that a script is in its package, as npm installs it.
+// commandsOf returns the commands as which npm installs a script, by the package.json above it; nil
+// if there is none.
 func commandsOf(script string) (commands []string) {
 	if strings.HasPrefix(script, "/dev/fd/") || strings.HasPrefix(script, "/proc/self/") {
 		return nil // here that is a file of this process

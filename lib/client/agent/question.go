@@ -68,8 +68,9 @@ func (q Question) Digest() string {
 const maxQuestionLines = 20
 
 // questionText returns the lines above a question's options, up to the rule or border that begins
-// the dialog, or to the first line without the border that stands left of the options. Lines
-// that show how long the client has worked change all the time, and so can what stands above.
+// the dialog, or to the first line without the border that stands left of the options. It leaves
+// out lines that show how long the client has worked. These, and what stands above the dialog,
+// can change while it is the same question (see Digest).
 func (c Client) questionText(screen string, q Question) string {
 	lines := strings.Split(screen, "\n")
 	at := len(lines) // becomes the line of the first option
@@ -87,7 +88,7 @@ func (c Client) questionText(screen string, q Question) string {
 	}
 	for at--; at >= 0 && len(text) < maxQuestionLines && (left == "" || leftBorder(lines[at]) == left); at-- {
 		line := strings.Trim(lines[at], " \u00a0│┃|")
-		if strings.Trim(line, "─━═▔╌╭╮┌┐┏┓") == "" && utf8.RuneCountInString(line) > 5 {
+		if strings.Trim(line, "─━═▔╌╭╮┌┐┏┓") == "" && utf8.RuneCountInString(line) > 5 { // a rule
 			break
 		}
 		if line != "" && c.BusyPatterns.lastMatch(strings.ToLower(line)) < 0 {
@@ -108,7 +109,8 @@ func leftBorder(line string) string {
 }
 
 // isMenu reports whether a screen without an input box ends in options of which one is
-// selected: a question in words that the table of agents does not have.
+// selected: a question in words that the table of agents does not have. Options beside each other
+// do not count.
 func isMenu(styled string) bool {
 	q := parseOptions(styled)
 	if len(q.Options) < 2 || q.Previous == "Left" || !oneSelected(q.Options) {
@@ -149,7 +151,7 @@ func parseOptions(styled string) (question Question) {
 		return question
 	}
 	// Numbered lines are a list that the agent wrote, unless a colour selects one of them, which
-	// coloured marks.
+	// markColoured finds.
 	if markColoured(question.Options, styled) {
 		return question
 	}
@@ -266,7 +268,7 @@ func markColoured(options []Option, styled string) bool {
 func rowOptions(styled string) []Option {
 	for _, line := range slices.Backward(screenCells(styled)) {
 		var all []Option
-		blanks := 2
+		blanks := 2 // before a character; the first one begins an option
 	row:
 		for i, c := range line {
 			if strings.ContainsRune(" \u00a0│┃|", c.rune) {

@@ -37,7 +37,7 @@ func (r Record) Excludes(home, dir string) bool {
 		if rest, ok := strings.CutPrefix(pattern, "~"); ok && (rest == "" || rest[0] == '/') {
 			pattern = home + rest
 		}
-		for at := path.Clean(dir); dir != ""; at = path.Dir(at) {
+		for at := path.Clean(dir); dir != ""; at = path.Dir(at) { // the folder and those above it
 			if ok, err := path.Match(path.Clean(pattern), at); ok && err == nil {
 				return true
 			}
@@ -159,7 +159,8 @@ func withRecord(data []byte, on bool) ([]byte, error) {
 		}
 		next = slices.Concat(head, section, rest)
 	}
-	// The keys may be written in a form that the code above does not find.
+	// The keys may be written in a form that the code above does not find. So next must say what
+	// data says, with on.
 	if set == nil {
 		set = map[string]any{}
 		if before == nil {

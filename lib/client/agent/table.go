@@ -127,8 +127,8 @@ func readTable(files ...tableFile) (*Table, error) {
 	return t, nil
 }
 
-// addBlocks adds the blocks of a file. It records unknown keys: in one of gt's own files
-// anywhere, in a town's file only within an agent's block.
+// addBlocks adds the blocks of a file, and its roles. It records unknown keys in t.unknownKeys: in
+// a file that holds only agents anywhere, in a town's file only within an agent's block.
 func (t *Table) addBlocks(f tableFile) error {
 	var content struct {
 		Agents map[string]toml.Primitive `toml:"agents"`
@@ -235,7 +235,7 @@ func parseUsage(usage string) (names []string, v value) {
 
 func (t *Table) Clients() []Client { return slices.Collect(t.iterClients()) }
 
-// iterClients yields the agents in the order of the files. A built-in one is decoded only then.
+// iterClients yields the agents in the order of the files. It decodes a built-in one at its turn.
 func (t *Table) iterClients() iter.Seq[Client] {
 	return func(yield func(Client) bool) {
 		for _, name := range t.names {
@@ -397,7 +397,7 @@ func (t *Table) ClientForRole(role, rig string) (c Client, own bool, err error) 
 		switch {
 		case name == "":
 		case t.HasClient(name):
-			return t.FindClient(name), i < 3, errors.Join(errs...)
+			return t.FindClient(name), i < 3, errors.Join(errs...) // the first three are for the role
 		default:
 			errs = append(errs, unknownAgent(name))
 		}
