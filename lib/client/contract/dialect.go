@@ -19,8 +19,8 @@ type Dialect struct {
 	CountsBytes bool
 
 	// Compaction reports that the client adds a PreCompact hook's answer to the
-	// instructions for the summary. Keep is the longest such answer, if that is less than
-	// MaxContext.
+	// instructions for the summary. MaxCompaction is the longest such answer, if that is less
+	// than MaxContext.
 	Compaction    bool
 	MaxCompaction int
 	// ShowsCompaction reports that it also shows that answer to the person.
