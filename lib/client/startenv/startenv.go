@@ -20,7 +20,7 @@ import (
 // isDeciding reports whether a variable counts as it was when the client started.
 func isDeciding(name string) bool {
 	switch name {
-	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // of the last, see handover.args
+	case "GT_HOOK_SOURCE", "GT_SESSION_ID", "GT_TRACE", "GT_AGENT_ARGS": // the last: live.StartArgs
 		return false // the wiring itself may set these; they name no place and no program
 	case "PATH", "HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "AGENT_HOME", "BD_ACTOR", "BEADS_DIR",
 		"TZ", "LOCPATH", "GCONV_PATH", "GLIBC_TUNABLES", "SUDO_UID":
