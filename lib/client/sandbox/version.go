@@ -46,7 +46,7 @@ func findInstalled(c agent.Client, dir string, environ []string) (path, version 
 	program := c.Command[0]
 	name := filepath.Base(program)
 	if name == "node" || !slices.Contains(c.Processes, name) {
-		return "", ""
+		return "", "" // it runs the agent, but its version is not the agent's
 	}
 	path, err := process.LookPath(program, dir, environ)
 	if err != nil {
@@ -87,8 +87,8 @@ const versionLimit = 10 * time.Second
 
 const maxPackage = 1 << 20
 
-// packageVersion returns the version of the program with a client's name by its file, or "". Clients
-// that run in Node.js take seconds to print theirs.
+// packageVersion returns a program's version by its file's name or its npm package, whose name must
+// have the client's in it; else "". Clients that run in Node.js take seconds to print theirs.
 func packageVersion(program, client string) string {
 	path, err := filepath.EvalSymlinks(program)
 	if err != nil {
