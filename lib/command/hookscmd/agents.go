@@ -51,7 +51,7 @@ func allTargets(env *cli.Env) ([]target, error) {
 	return all, err
 }
 
-// personsTable is table for a command that changes the person's settings.
+// personsTable is allTargets for a command that changes the person's settings.
 func personsTable(env *cli.Env) ([]target, error) {
 	if err := place.ScopeOf(env.Getenv).CheckPerson(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func lacksProgram(program string) string {
 	return program + " is not installed; ./install.sh --only all brings it"
 }
 
-// targetOf returns an agent with its hook files, or in unable the reason why gt cannot be wired.
+// targetOf returns an agent with its hook files. If gt cannot be wired into it, whyUnable says why.
 func targetOf(env *cli.Env, client agent.Client) (target, error) {
 	t := target{block: client, name: client.Name, command: client.Command[0], dialect: client.Dialect, contextCap: client.ContextCap}
 	if client.Hooks.User+client.Hooks.Project == "" {

@@ -48,7 +48,7 @@ func copyShared(env *cli.Env, state place.State, t *place.Trust) error {
 	return nil
 }
 
-// skipsTracked reports whether git tracks a file, with a warning.
+// skipsTracked reports whether git tracks the file at way, below the town's folder, and warns then.
 func (c *townCopier) skipsTracked(way ...string) bool {
 	name := filepath.Join(way...)
 	if !slices.ContainsFunc(c.tracked, func(t string) bool { return strings.EqualFold(t, name) }) {

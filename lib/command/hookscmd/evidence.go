@@ -54,8 +54,8 @@ const (
 	logTail = 4 << 20
 )
 
-// gatherEvidence collects the traces of agents' hooks from the event logs of this town and of the
-// person, and from the homes of the last sessions.
+// gatherEvidence collects the traces of agents' hooks, by the agent's name, from the event logs of
+// this town and of the person, and from the homes of the last sessions.
 func gatherEvidence(env *cli.Env) map[string]*evidence {
 	personal := town.Personal(env.Getenv)
 	towns := []town.Town{home.Find(env.Getenv, env.Dir, "").Town, personal}

@@ -254,7 +254,7 @@ func isAnotherHome(env *cli.Env, settings, program string) bool {
 		return false
 	}
 	for _, homes := range []string{"/home/", "/Users/", "/root/", filepath.Dir(home) + "/"} {
-		if homes != "//" && strings.HasPrefix(program, homes) {
+		if homes != "//" && strings.HasPrefix(program, homes) { // it is // if home is /root
 			return true
 		}
 	}
@@ -359,7 +359,7 @@ func (c *uninstall) targets(all []target) ([]target, error) {
 	return wired, nil
 }
 
-// unwireAgent removes what wire adds, and what the agent's own files record about the hooks.
+// unwireAgent removes what wireAgent adds, and what the agent's own files record about the hooks.
 func (c *uninstall) unwireAgent(env *cli.Env, say *printer, t target) error {
 	if t.whyUnable != "" {
 		return cli.Failf(cli.AnswerNo, "%s: %s", t.name, t.whyUnable)

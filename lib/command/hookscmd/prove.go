@@ -311,7 +311,7 @@ func (p *proof) dutyRow(program string) (proofRow, bool) {
 				state = f.State
 			}
 		}
-		// of several events, the worst state counts
+		// Of several events, the worst state counts: after the first, only what does not work.
 		if ok := (finding{State: state}).isWorking(); row.State == missing && w.Event == p.want[first].Event || !ok {
 			row.State = state
 		}
@@ -397,8 +397,8 @@ func (f *testRun) explain(v *verdict) {
 	}
 }
 
-// runInSandbox runs an agent once in a sandbox without a network, and calls waiting meanwhile. If
-// gt's hooks are only in the settings of a project, it runs the agent in that, which here allows.
+// runInSandbox runs an agent once without a network, and calls waiting meanwhile. It runs in the
+// sandbox's folder, or in the project's if gt's hooks are only in its settings and here is true.
 func runInSandbox(ctx context.Context, env *cli.Env, table *agent.Table, r report, limit time.Duration, here bool, waiting func()) *testRun {
 	result := &testRun{firedAfter: map[string]time.Duration{}}
 	box, err := sandbox.New()

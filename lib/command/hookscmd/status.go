@@ -411,7 +411,8 @@ type advice struct {
 	fixes   []string // each once
 }
 
-// add adds an agent's repairs. Those that one gt-hooks install can do are joined into one command.
+// add adds an agent's repairs. Those that one gt-hooks install can do are joined into one command,
+// which also wires agents that have no hook of gt (a finding without an event).
 func (a *advice) add(r report) {
 	for _, f := range r.findings {
 		a.fix(f.Fix)
