@@ -9,7 +9,7 @@ import "strings"
 // hashPassword("x").
 func (sc *scanner) findCallValue(i int) (from, to int) {
 	s := sc.s
-	const last = "dDyYtTnNeErRlLsSwW"  // the last letters of those names
+	const last = "dDyYtTnNeErRlLsSwW"  // the last letters of the names below
 	begin := skipChars(s, i+1, "b", 1) // of Python
 	if i == 0 || strings.IndexByte(last, s[i-1]) < 0 || !isQuoted(s, begin) {
 		return 0, 0
@@ -20,7 +20,7 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 		return 0, 0
 	}
 	switch lower := strings.ToLower(word); lower {
-	case "fill", "type", "typetext", "send_keys", "sendkeys", "setvalue", "set_value", "presssequentially", "keys": // in the field of that name
+	case "fill", "type", "typetext", "send_keys", "sendkeys", "setvalue", "set_value", "presssequentially", "keys": // into a password's field
 		before := s[max(sc.done, i-maxTag):i]
 		if before = before[strings.LastIndexAny(before, "\n;")+1:]; !strings.Contains(before, "assword") && !strings.Contains(before, "assphrase") {
 			return 0, 0
@@ -32,7 +32,7 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 		from += len(user) + 1
 		at := strings.LastIndexByte(rest, '@')
 		return spanIf(at > 0 && endOfRun(user, 0, "w") == len(user) && looksSecret(rest[:at], minPassword), from, from+at)
-	case "unwrap_or", "orelse", "getorelse", "orelseget", "or_else":
+	case "unwrap_or", "orelse", "getorelse", "orelseget", "or_else": // var("TOKEN").unwrap_or("x")
 		n := i - len(word) - 1
 		if n <= sc.done || s[n-1] != ')' {
 			return 0, 0
@@ -40,28 +40,28 @@ func (sc *scanner) findCallValue(i int) (from, to int) {
 		if word = sc.nameBefore(sc.skipQuotesBack(n - 1)); !isSureName(word) {
 			return 0, 0
 		}
-	case "new": // with a key
+	case "new": // AES.new("x"), with a key
 		if name != "AES.new" && name != "hmac.new" {
 			return 0, 0
 		}
 		word = "token"
-	case "client": // of a service
+	case "client": // of a service: Client("x"), if x is long and random
 		from, to = boundedValueAt(s, begin)
 		return spanIf(to-from >= 24 && endOfRun(s[:to], from, "w-") == to && isMixedCase(s[from:to]), from, to)
-	case "fernet", "stripe":
+	case "fernet", "stripe": // Fernet("x"), Stripe("x")
 		return wordAt(s, begin, isStrongSecret)
-	case "login", "run": // of a bot
+	case "login", "run": // of a bot: bot.run("x"), client.login("x")
 		receiver := strings.ToLower(name[:len(name)-len(word)])
 		if !strings.HasSuffix(receiver, "bot.") && !strings.HasSuffix(receiver, "client.") {
 			return 0, 0
 		}
 		return wordAt(s, begin, isStrongSecret)
-	case "crypt": // of PostgreSQL
+	case "crypt": // of PostgreSQL: crypt('x', gen_salt('bf'))
 		if from, to = boundedValueAt(s, begin); from >= to || !strings.HasPrefix(s[min(to+1, len(s)):], ", gen_salt(") {
 			return 0, 0
 		}
 		word = "password"
-	default:
+	default: // setPassword("x"), with_api_key("x"), SecretCredential("x")
 		plain := strings.ReplaceAll(lower, "_", "")
 		rest := strings.TrimSuffix(plain, "credential")
 		for _, verb := range [...]string{"set", "with", "from"} {

@@ -12,12 +12,14 @@ func (sc *scanner) addColumns(i, end int) {
 	if i >= sc.tableEnd && sc.addArrays(i, end) {
 		return
 	}
+	// The table was handled, or no sign that can divide columns follows the name.
 	if i < sc.tableEnd || p < len(s) && strings.IndexByte(",;|\t)\r\n\xe2", s[p]) < 0 && p-end < 2 {
 		return
 	}
 	low := max(0, i-maxLook)
 	before := s[low:i]
 	if open := strings.LastIndexByte(before, '('); open >= 0 && strings.IndexByte(before[open:], ')') < 0 {
+		// In brackets that are still open, it is a table only in SQL.
 		words := strings.Fields(strings.ToLower(before[max(0, open-maxTag):open]))
 		if n := len(words) - 2; n >= 0 && (words[n] == "into" || strings.HasSuffix(words[n], "copy")) {
 			sc.addInserted(low + open + 1)
@@ -60,7 +62,7 @@ func columnNames(line, sep string) []string {
 			name = name[strings.LastIndexAny(name, "\"'`>:=")+1:]
 		case bar && name == "" && !more:
 		case name == "" || len(name) > maxName || endOfRun(name, 0, "w-./ #?*`") < len(name) || isDigit(name[0]) || strings.Count(name, " ") > 3,
-			sep == "  " && name[0] > 'Z':
+			sep == "  " && name[0] > 'Z': // a program prints such a head in capitals
 			return nil
 		}
 		if name = strings.Trim(strings.ReplaceAll(name, " ", "_"), "_*`"); name != "" && (isSureName(name) || isPasswordName(name)) {
@@ -70,6 +72,7 @@ func columnNames(line, sep string) []string {
 		}
 		names = append(names, name)
 	}
+	// One name behind nothing but a number is a line of a listing, not the head of a table.
 	if !found || len(names) < 2 || len(names) == 2 && names[1] != "" && strings.Trim(line[:strings.Index(line, sep)], " 0123456789+-") == "" {
 		return nil
 	}
@@ -103,8 +106,9 @@ func cellAt(s string, p int, sep string) (from, to, next int, more bool) {
 	return from, to, p + len(sep), strings.HasPrefix(s[p:], sep)
 }
 
-// addRows adds the secrets of a table whose rows begin at s[p]. It ends before a line that has
-// another number of cells, and where a text that it is in ends with a quote.
+// addRows adds the secrets of a table whose rows begin at s[p]. names are those of its columns, ""
+// for one without secrets. It ends before a line that has another number of cells, and with the
+// line on which a quoted text ends that has the table in it. It moves sc.tableEnd along.
 func (sc *scanner) addRows(p int, sep string, names []string) {
 	s := sc.s
 	for p < len(s) && s[p] != '\n' {
@@ -130,7 +134,7 @@ func (sc *scanner) addRows(p int, sep string, names []string) {
 	}
 }
 
-// addCell adds a cell of a column of that name if it looks like a secret.
+// addCell adds s[from:to], a value of that name, to sc.cells if it looks like a secret.
 func (sc *scanner) addCell(from, to int, name string) {
 	for ; from < to && strings.IndexByte("`*", sc.s[from]) >= 0 && sc.s[to-1] == sc.s[from]; to-- {
 		from++
@@ -204,6 +208,7 @@ const maxTuple = 8 << 10
 // bound reports whether one of them is a parameter: ?, $1, %s, :name.
 func (sc *scanner) addTuple(p int, names []string) (end int, bound bool) {
 	s := sc.s[:min(len(sc.s), p+maxTuple)]
+	// fresh is true until the column has a quoted text.
 	for column, depth, fresh := 0, 0, true; p < len(s); p++ {
 		switch c := s[p]; c {
 		case '(', '[':
@@ -282,6 +287,8 @@ func (sc *scanner) addAliased(i, end int) {
 	for p > sc.done && strings.IndexByte("\"'`[", s[p-1]) >= 0 {
 		p--
 	}
+	// A cheap check, because every such name calls this: a blank is before it, and before that AS,
+	// or the end of a value.
 	if p-sc.done < minPassword || s[p-1] != ' ' || strings.IndexByte("sS'\")", s[p-2]) < 0 || isWord(s[p-2]) && s[p-3]|0x20 != 'a' {
 		return
 	}
@@ -291,7 +298,7 @@ func (sc *scanner) addAliased(i, end int) {
 	if kind := strings.TrimRight(bare, "abcdefghijklmnopqrstuvwxyz"); kind != bare { // of PostgreSQL
 		bare = strings.TrimSuffix(kind, "::")
 	}
-	bare = strings.TrimRight(bare, ")")
+	bare = strings.TrimRight(bare, ")") // ends with the quote behind the value
 	n := len(bare) - 1
 	if n < minPassword || bare[n] != '\'' && bare[n] != '"' || len(bare) == len(before) && !strings.Contains(strings.ToLower(before), "select ") {
 		return
@@ -316,7 +323,7 @@ func (sc *scanner) addSecretData(i, v int) {
 	v += len(kind)
 	low := max(sc.done, sc.secretDataEnd, i-maxSecretData)
 	before := s[min(low, i):i]
-	for _, mark := range [...]string{mark, "\n---"} { // the second is sought behind the first only
+	for _, mark := range [...]string{mark, "\n---"} { // not the data of another object
 		before = before[max(strings.LastIndex(before, mark), 0):]
 	}
 	behind := s[v:min(len(s), v+maxSecretData)]
@@ -340,7 +347,7 @@ func (sc *scanner) addMembers(low int, doc, name string) {
 		}
 		start, p = p+n, p+n+len(name)
 	}
-	margin := start - strings.LastIndexByte(doc[:start], '\n') - 1
+	margin := start - strings.LastIndexByte(doc[:start], '\n') - 1 // of YAML; -1 in JSON
 	if strings.HasPrefix(doc[p:], `"`) {
 		p++
 		margin = -1

@@ -20,6 +20,7 @@ func (sc *scanner) findElementValue(i int) (from, to int) {
 		return 0, 0
 	}
 	tag, before := window[start+1:], window[:start]
+	// The first <th> or <td> of a table of HTML: all of its cells are handled at once.
 	if len(tag) > 1 && (tag[0]|0x20 == 't') && (tag[1]|0x20 == 'h' || tag[1]|0x20 == 'd') && (len(tag) == 2 || tag[2] == ' ') && i >= sc.htmlTableEnd {
 		sc.addHTMLColumns(i, tag[1]|0x20 == 'h')
 	}
@@ -105,7 +106,7 @@ func isInline(s string) bool {
 	return oneOf(name, "b strong em i code kbd tt span label div p pre samp td dd")
 }
 
-// skipTags skips blanks, the ends of lines and a few such tags at s[i].
+// skipTags skips blanks, the ends of lines and a few tags that isInline knows, at s[i].
 func skipTags(s string, i int) int {
 	for range 4 {
 		i = skipChars(s, i, " \t\r\n", maxName)
@@ -122,7 +123,7 @@ func skipTags(s string, i int) int {
 }
 
 // addHTMLColumns adds the secrets of a table of HTML whose first cell begins after s[i]: those
-// below the name of a column, which is in a <th>. isName is whether the first cell is one.
+// below the name of a column, which is in a <th>. isName reports whether the first cell is a <th>.
 func (sc *scanner) addHTMLColumns(i int, isName bool) {
 	s := sc.s
 	end := strings.Index(s[i:], "</table")
@@ -132,7 +133,7 @@ func (sc *scanner) addHTMLColumns(i int, isName bool) {
 	sc.htmlTableEnd = i + end
 	var names []string
 	found := false
-	for p, column, head := i+1, 0, true; p < sc.htmlTableEnd; {
+	for p, column, head := i+1, 0, true; p < sc.htmlTableEnd; { // head: in the first row
 		from := skipTags(s[:sc.htmlTableEnd], p)
 		to := from
 		for to < sc.htmlTableEnd && s[to] != '<' && to-from < maxLook {

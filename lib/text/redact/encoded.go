@@ -49,7 +49,7 @@ func encodedLine(s string, i int) (end int, escapes bool) {
 			continue
 		}
 		switch s[i] {
-		case '\n':
+		case '\n': // quoted-printable splits only longer lines
 			if i-start < 60 || s[i-1] != '=' && (s[i-1] != '\r' || s[i-2] != '=') {
 				return i + 1, escapes
 			}
@@ -274,6 +274,7 @@ var entities = map[string]rune{
 	"lowbar": '_', "Tab": '\t', "NewLine": '\n',
 }
 
+// unescapeEntity is unescape for an entity of HTML at the beginning of s.
 func unescapeEntity(s string) (c rune, n int) {
 	end := strings.IndexByte(s, ';')
 	if end < 0 {

@@ -37,7 +37,7 @@ func (sc *scanner) findFlagValue(i int) (from, to int) {
 		if sc.inCommand(i, "curl") {
 			return findCookie(s, end)
 		}
-		fallthrough
+		fallthrough // gh secret set has -b, too
 	case name == "--body":
 		if !sc.inCommand(i, "secret set") {
 			return 0, 0
@@ -139,7 +139,7 @@ var unlisted = strings.NewReplacer(",", " ", `\"`, " ", `"`, " ", "'", " ", "[",
 func (sc *scanner) findShortFlagValue(i, end int) (from, to int) {
 	s := sc.s
 	if end-i < 2 || i > 0 && s[i-1] == '-' || strings.IndexByte("pawPhAXkNsKxct", s[i+1]) < 0 {
-		return 0, 0
+		return 0, 0 // not the first letter of a short flag
 	}
 	before := strings.ReplaceAll(sc.s[max(0, i-maxLook):i], "\\\n", " ") // a command of several lines
 	cut := "\n|&;"
@@ -157,7 +157,7 @@ func (sc *scanner) findShortFlagValue(i, end int) (from, to int) {
 		w = strings.TrimRight(w, "\"'`)")
 		named |= flagPrograms[w[strings.LastIndexAny(w, "/\\\"'`($")+1:]]
 	}
-	for ; named != 0; named &= named - 1 {
+	for ; named != 0; named &= named - 1 { // for each bit that is set
 		f := &shortFlags[bits.TrailingZeros64(named)]
 		v := i + 1 + len(f.flag)
 		if v > len(s) || s[i+1:v] != f.flag {
@@ -206,6 +206,7 @@ func (sc *scanner) findAfterUser(i, end int, name string) (from, to int) {
 	if len(name) > 2 && name[1] != '-' && name[len(name)-1] == 'u' && sc.inCommand(i, "curl") { // curl -su bob:x
 		name = "-u"
 	}
+	// For these names, the program need not be known.
 	sure := name == "--auth" || strings.HasSuffix(name, "-creds") || name == "--creds"
 	for _, p := range pairs {
 		if !strings.Contains(" "+p.flags+" ", " "+name+" ") {
@@ -225,7 +226,7 @@ func (sc *scanner) findAfterUser(i, end int, name string) (from, to int) {
 		from, to = boundedValueAt(s, v)
 		sign := strings.IndexByte(s[from:max(from, to)], p.sign)
 		if named && sign < 0 && strings.HasSuffix(p.flags, "--auth") && sc.inCommand(i, "bearer") {
-			return likelySecret(s, v, "token")
+			return likelySecret(s, v, "token") // http -A bearer -a x
 		}
 		if sign < 0 || from+sign+1 == to || isPlaceholder(s, from+sign+1, to) {
 			continue
@@ -254,7 +255,7 @@ func (sc *scanner) inCommand(i int, words string) bool {
 func (sc *scanner) findSlashFlagValue(i int) (from, to int) {
 	s := sc.s
 	begin := i + len("/t/")
-	if strings.HasPrefix(s[i:], "/t/") && isConda(s[max(sc.done, i-maxName):i]) { // of a channel
+	if strings.HasPrefix(s[i:], "/t/") && isConda(s[max(sc.done, i-maxName):i]) { // anaconda.org/t/x/
 		to = endOfRun(s, begin, "w-")
 		return spanIf(to < len(s) && s[to] == '/' && looksSecret(s[begin:to], minPassword), begin, to)
 	}

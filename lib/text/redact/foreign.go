@@ -20,11 +20,11 @@ var foreign = []string{
 	"密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "密钥", "秘钥", "令牌", "トークン", "토큰", "токен", "ключ api",
 }
 
-// isForeign reports whether one of these words ends at s[n].
+// isForeign reports whether a word of foreign ends at s[n].
 func (sc *scanner) isForeign(n int) bool {
-	const longest = 32
+	const longest = 32 // bytes of a word
 	before := sc.s[max(sc.done, n-longest):max(n, sc.done)]
-	plain := !strings.HasSuffix(before, "passe")
+	plain := !strings.HasSuffix(before, "passe") // no other word ends in as many plain letters
 	for i := len(before) - 1; plain && i >= 0 && i > len(before)-12; i-- {
 		plain = before[i] < 0x80
 	}
@@ -35,10 +35,10 @@ func (sc *scanner) isForeign(n int) bool {
 	return slices.ContainsFunc(foreign, func(word string) bool { return strings.HasSuffix(before, word) })
 }
 
-// wide begins the Chinese and Japanese colon and equals sign.
+// wide is the Chinese and Japanese colon. Their equals sign is as long, and begins like it.
 const wide = "\uff1a"
 
-// findWideSetting finds the value of a setting whose name ends with such a sign, at s[i].
+// findWideSetting finds the value of a setting with such a colon or equals sign, at s[i].
 func (sc *scanner) findWideSetting(i int) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], wide) && !strings.HasPrefix(s[i:], "\uff1d") {
@@ -67,7 +67,8 @@ var wallets = []string{
 	"сид фраза", "seed фраза", "мнемоническая фраза", "секретная фраза", "мнемоника", "фраза восстановления",
 }
 
-// findForeignWallet finds a wallet's words behind such a label, in another script, and the sign at s[i].
+// findForeignWallet finds a wallet's words behind the sign at s[i] and a label that ends in another
+// script than the Latin one. findByWord finds the other labels.
 func (sc *scanner) findForeignWallet(i int) (from, to int) {
 	n := sc.skipQuotesBack(i)
 	if n == sc.done || sc.s[n-1] < 0x80 {
@@ -167,9 +168,9 @@ func (sc *scanner) findForeignWords(_, end int) (from, to int) {
 		return 0, 0
 	}
 	switch words {
-	case 20, 25, 33:
+	case 20, 25, 33: // of SLIP-39 and Monero
 	case 12, 13, 15, 18, 21, 24:
-		if plain && !isWallet {
+		if plain && !isWallet { // behind seed or share, it can be a sentence
 			return 0, 0
 		}
 	default:

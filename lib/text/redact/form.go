@@ -34,7 +34,7 @@ func (sc *scanner) findByWord(i int) (from, to int) {
 		return spanIf(to > 0 && s[from-1] == '"', from, to)
 	}
 	word := endOfRun(s[:min(len(s), i+16)], i, "a")
-	find := sc.findAssigned
+	find := sc.findAssigned // for ENV and set
 	switch name := s[i:word]; {
 	case equalFold(name[:min(4, len(name))], "seed"), equalFold(name[:min(6, len(name))], "phrase"), equalFold(name, "mnemonic"), equalFold(name, "recovery"), equalFold(name, "bip39"):
 		if from, to = sc.findWallet(word); to > 0 {
@@ -107,6 +107,8 @@ func (sc *scanner) findAssigned(_, i int) (from, to int) {
 		return 0, 0
 	}
 	looks := looksSecret(s[from:to], minLength(name)) || hasManySymbols(s[from:to])
+	// A name in capitals needs one sign more: the look of the value, a flag, or no more on the line,
+	// which is not enough after set, a common word. Another name needs the look, and must be sure.
 	if name == strings.ToUpper(name) && (looks || flags || s[i-1] != 't' && isAloneOnLine(s, begin)) || looks && (isSureName(name) || isPasswordName(name)) {
 		return valueAt(s, begin)
 	}
@@ -135,8 +137,9 @@ func (sc *scanner) findNpmrcToken(i int) (from, to int) {
 	return likelySecret(s, v, "password")
 }
 
-// findSpelled finds the value in SQL's PASSWORD 'x', and in netrc's password x. The
-// word begins at s[i] and ends at s[word].
+// findSpelled finds the value in SQL's PASSWORD 'x', in netrc's password x, and in user bob pass x.
+// The word begins at s[i] and ends at s[word]. In netrc and in a statement of SQL about a user or a
+// role, any value counts; elsewhere it must look like a secret.
 func (sc *scanner) findSpelled(i, word int) (from, to int) {
 	s := sc.s
 	begin := skipChars(s, word, " \t\r\n", maxName)
@@ -206,7 +209,7 @@ func isSeedWord(word string) bool {
 // s[i]: seed phrase: abandon ability … They are words of BIP39, perhaps with numbers; each phrase
 // has 12, 15, 18, 21 or 24. A word that labels something else ends them.
 func (sc *scanner) findWallet(i int) (from, to int) {
-	s, n, first, last := sc.s, 0, 0, i
+	s, n, first, last := sc.s, 0, 0, i // n words from s[first] to s[last]
 	for p := i; p < len(s) && (n > 0 || p-i < maxName) && p-last < maxName && !strings.HasPrefix(s[p:], Mark); {
 		end := p
 		for end < len(s) && end-p < maxName/2 && isWord(s[end]) && !isDigit(s[end]) {
@@ -225,7 +228,7 @@ func (sc *scanner) findWallet(i int) (from, to int) {
 			continue
 		}
 		next := n + 2
-		if n == 0 && strings.IndexByte(s[max(i, p-4):p], '1') < 0 { // no list
+		if n == 0 && strings.IndexByte(s[max(i, p-4):p], '1') < 0 { // no numbered list begins
 			next = 0
 		}
 		if end < len(s) && s[end] >= 0x80 || !isSeedWord(s[p:end]) || isLabel(s, end, next) {
@@ -270,7 +273,7 @@ func (sc *scanner) findSent(i, word int) (from, to int) {
 		return 0, 0
 	}
 	from, to = boundedValueAt(s, v)
-	word = to
+	word = to // with the line end, which is cut off below
 	for _, end := range [...]string{"\r\n", `\r\n`, "\r", `\r`, "\n", `\n`} {
 		to = from + len(strings.TrimSuffix(s[from:max(from, to)], end))
 	}
@@ -508,7 +511,7 @@ func (sc *scanner) findPgpass(i int) (from, to int) {
 	if port < len(s) && s[port] == '*' {
 		port++
 	} else if port = endOfRun(s[:min(len(s), i+7)], port, "0"); port-i < 5 {
-		return 0, 0
+		return 0, 0 // no port of four digits
 	}
 	if port >= len(s) || s[port] != ':' {
 		return 0, 0

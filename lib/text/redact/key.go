@@ -82,7 +82,7 @@ func keyLine(s string, p int) int {
 }
 
 // findKeyEnd finds the rest of a private key whose beginning is missing: the lines of base64
-// before the end line at s[i], whatever stands before them on their lines (see keyText).
+// before the end line at s[i], whatever stands before them on their lines (see keyLines).
 func (sc *scanner) findKeyEnd(i int) (from, to int) {
 	s := sc.s
 	end := endOfBoundary(s, i+len(endKey))

@@ -98,7 +98,7 @@ func onlyDescribes(name, value string) bool {
 		if bare := trimVariant(parts); hasSecretWord(parts) || isPasswordName(bare[len(bare)-1]) {
 			return false
 		}
-		plain := strings.NewReplacer("_", "", "-", "", ".", "")
+		plain := strings.NewReplacer("_", "", "-", "", ".", "") // for a value that has the name in it
 		return areWords(value) || !isMixedCase(value) && (strings.Contains(value, "::") || strings.ContainsAny(value, "([") || strings.Contains(value, "/") && strings.Contains(value, ".") ||
 			strings.Contains(strings.ToLower(plain.Replace(value)), strings.ToLower(plain.Replace(name))))
 	}

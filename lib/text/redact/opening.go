@@ -4,7 +4,7 @@ import "strings"
 
 // Syntax of programming languages and YAML between a name and its value.
 
-// maxOpenings bounds how much of it is nested: Some(String::from("x")).
+// maxOpenings bounds how many pieces of such syntax are nested: Some(String::from("x")).
 const maxOpenings = 5
 
 // skipOpening returns the beginning of the value after s[i]. It skips wrapper functions,

@@ -98,7 +98,7 @@ func (p *position) secretArgument(s string, v int) (from, to int) {
 			switch {
 			case word == "-m", word == "--method", word == "-salt", word == "-S", word == "-R": // with a word of its own
 				skip++
-			case p.before == "ht" && skip > 0 && endOfRun(word, 1, "a") == len(word) && strings.IndexByte(word, 'n') > 0: // and no file
+			case p.before == "ht" && skip > 0 && endOfRun(word, 1, "a") == len(word) && strings.IndexByte(word, 'n') > 0: // htpasswd -n has no file
 				skip--
 			}
 		case p.sign != 0:
@@ -173,7 +173,7 @@ func (sc *scanner) findPiped(i int) (from, to int) {
 	if at < 0 {
 		return 0, 0
 	}
-	for v := end - len(before) + at; v < end; {
+	for v := end - len(before) + at; v < end; { // ends with the last argument
 		v = skipBlanks(s, v)
 		from, to = valueAt(s[:end], v)
 		if v = to + strings.IndexAny(s[min(to, end):end], " \t"); v < to {
@@ -237,8 +237,8 @@ func (sc *scanner) findRedisPassword(i int) (from, to int) {
 	return wordAt(s, i+1, looksPassword)
 }
 
-// findEchoed finds what a command writes that a flag for a password has: --password-command
-// 'echo x', --pwfile=<(echo x). s[i] is before the command.
+// findEchoed finds what echo or printf writes in the value of a flag for a password or a key:
+// --password-command 'echo x', --pwfile=<(echo x). s[i] is before the command.
 func (sc *scanner) findEchoed(i int) (from, to int) {
 	s := sc.s
 	begin := i + 1

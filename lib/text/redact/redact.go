@@ -84,7 +84,7 @@ const maxPasses = 8
 func redactText(s string, values []string) string {
 	shown, seams := s, []int(nil)
 	// mutant never: TestFormsTimesWrappings
-	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // which replaces unknown bytes
+	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // U+FFFD stands for an invalid byte
 		shown, seams = plain.Visible(s, plain.Keep{
 			Begins: beginsShape,
 			Holds:  func(s string) bool { return redactOnce(s, values, nil) != s },

@@ -19,7 +19,7 @@ func (sc *scanner) findSetting(i int) (from, to int) {
 	switch {
 	case name == "":
 		return 0, 0
-	case end < 0 && isCookie(name):
+	case end < 0 && isCookie(name): // {"name": "Cookie", "value": "a=x"}
 		return likelyCookieValues(s, skipBlanks(s, i+1)+1)
 	case name == "kind":
 		sc.addSecretData(end-len(name), i+1)
@@ -31,7 +31,7 @@ func (sc *scanner) findSetting(i int) (from, to int) {
 	if from, to = sc.findIDOrPassword(i, name); to > 0 {
 		return from, to
 	}
-	query := sc.inQuery(end, name)
+	query := sc.inQuery(end, name) // its name need not be a secret's
 	if !isSecretName(name) && !query {
 		return 0, 0
 	}
@@ -375,7 +375,7 @@ func isTypeWord(word string) bool {
 func (sc *scanner) declaredName(i int) (name string, end int) {
 	s, found := sc.s, false
 	if v := skipBlanks(s, i+1); v == len(s) || strings.IndexByte("\"'`@$(", s[v]) < 0 && (s[v] < 'A' || s[v] > 'Z') {
-		return "", 0
+		return "", 0 // neither a text nor a call, Some("x"), follows
 	}
 	for p := i; p > sc.done && i-p < maxName; {
 		switch c := s[p-1]; {
@@ -494,7 +494,7 @@ func (sc *scanner) findShortNamed(n, v int, name string) (from, to int) {
 	switch {
 	case lower == "pwd" || lower == "pw" || lower == "pass":
 		if name == strings.ToUpper(name) && !sc.inConnectionString(n, name) && (lower == "pwd" || s[v-1] != '=') {
-			return 0, 0 // a folder, a test that passed
+			return 0, 0 // PWD=/a/folder, PASS: TestName
 		}
 	case lower == "auth" || name == "_auth", isSessionCookie(name):
 	default:
@@ -510,6 +510,7 @@ func (sc *scanner) findShortNamed(n, v int, name string) (from, to int) {
 	}
 	switch word := s[from:to]; {
 	case lower == "auth" || name == "_auth":
+		// The base64 of user:password. For _auth, any strong secret counts.
 		if len(word) < minValue || !isDockerAuth(word) && (lower != name || name == "auth" || !isStrongSecret(word)) {
 			return 0, 0
 		}
@@ -554,7 +555,7 @@ func isNameKey(word string) bool {
 	return oneOf(word, words) || strings.HasSuffix(word, "name") || strings.HasSuffix(word, "key")
 }
 
-// maxNamed bounds the distance between such a name and its value.
+// maxNamed bounds the distance between a name and the value that findNameOfValue gives it.
 const maxNamed = 200
 
 // findNameOfValue returns the name of a setting whose value stands behind the word value or
@@ -587,7 +588,7 @@ func (sc *scanner) findNameOfValue(n int) string {
 		case this == "type" && window[sep:next] == "password" && between != "": // of an input
 			name, p = "password", next
 			continue
-		case sep < len(window) && window[sep] == '{' && strings.ContainsAny(between, ":="):
+		case sep < len(window) && window[sep] == '{' && strings.ContainsAny(between, ":="): // "TOKEN": {
 			name = this
 		}
 		p = max(end, sep)
@@ -603,7 +604,7 @@ func (sc *scanner) findNameOfValue(n int) string {
 func (sc *scanner) nameAfter(v int) string {
 	s := sc.s
 	_, end := boundedValueAt(s, skipChars(s, v, " ", len(s)))
-	key, word := false, ""
+	key, word := false, "" // the last word that was a key, before = or :
 	for p := end; p < len(s) && p-end < maxNamed/2 && s[p] != '}' && s[p] != '{' && s[p] != '<'; {
 		to := endOfRun(s[:min(len(s), p+maxName)], p, "w-.")
 		if to == p {
@@ -653,7 +654,7 @@ func (sc *scanner) isPasswordArgument(i int) bool {
 	if !ok || strings.IndexByte(arguments, ')') >= 0 {
 		return false
 	}
-	commas := strings.Count(arguments, ",") + 1
+	commas := strings.Count(arguments, ",") + 1 // as many arguments are before this one
 	switch strings.TrimLeft(call[strings.LastIndexAny(call, " \t=.:>")+1:], "$@&!") {
 	case "mysqli_connect", "mysql_connect", "mysqli", "PDO", "getConnection", "ftp_login", "create_superuser", "Sequelize", "FTP", "PlainAuth":
 		return commas == 2

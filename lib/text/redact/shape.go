@@ -8,7 +8,7 @@ import (
 // shape is the form of the tokens of one service: a prefix, and what follows it.
 type shape struct {
 	prefix string
-	chars  string // the classes of the characters that follow (see in)
+	chars  string // the classes of the characters that follow (see inClass)
 	min    int    // their minimum number
 	max    int    // their maximum number, after which the word must end; 0 for no maximum
 	how    int
@@ -193,7 +193,7 @@ var starts = [...]string{
 func (x *index) nextStop(s string, i int) int {
 	for ; i+2 < len(s); i++ {
 		c, next := s[i], s[i+1]
-		if c|next < 1<<7 && c != '.' {
+		if c|next < 1<<7 && c != '.' { // the usual case
 			if x.looks[int(c)<<7|int(next)]&bitOfThird(s[i+2]) != 0 {
 				return i
 			}
@@ -204,7 +204,7 @@ func (x *index) nextStop(s string, i int) int {
 	return i
 }
 
-// mayBegin is nextStop for one offset, with the rare cases: the end of s, full stops, non-ASCII.
+// mayBegin is nextStop for one offset, also in the rare cases: the end of s, full stops, non-ASCII.
 func (x *index) mayBegin(s string, i int) bool {
 	if i+2 >= len(s) {
 		return true
@@ -469,6 +469,7 @@ func (sc *scanner) findColonToken(i int) (from, to int) {
 			return n, to
 		}
 	}
+	// Bitwarden: 0., a UUID, a word of 30 characters, the colon, and base64.
 	if n := i - len("0.") - 36 - len(".") - 30; n >= sc.done && strings.HasPrefix(s[n:], "0.") && isUUID(s[n+2:n+38]) && s[n+38] == '.' { // Bitwarden
 		return n, endOfRun(s, i+1, "a+/=")
 	}

@@ -5,7 +5,7 @@ import "strings"
 // Settings with blanks between name and value: in tables, in configuration files with one
 // directive per line, in sentences.
 
-// spacedBy are the separators between them, which have blanks around them.
+// spacedBy are separators of a name and its value, with blanks around them.
 var spacedBy = [...]string{"-", "|", "│", "->", "<-", "→", "➜", "=>", "is:", "is", "was", ":", "="}
 
 // findSpacedValue finds the value after a name: auth_pass x, | token | x |, api_key ..... x.
@@ -69,7 +69,7 @@ func (sc *scanner) findSpacedValue(i int) (from, to int) {
 			to = from + bar
 		}
 		return from, to
-	case g.sign != "", g.wide && sc.isFirstWord(start), from > begin:
+	case g.sign != "", g.wide && sc.isFirstWord(start), from > begin: // the last is a quoted value
 	case !endsLine(s, to), !strings.ContainsAny(name, "_-.") && !isPasswordName(name) && !equalFold(name, "apikey") && (to-from < 24 || !isMixedCase(s[from:to])):
 		return 0, 0
 	}
@@ -84,7 +84,7 @@ func (sc *scanner) isDirective(i int, word string) bool {
 		return sc.inCommand(i, "iwconfig ")
 	case "KEY":
 		return sc.inCommand(i, "ATTACH ")
-	case "cret":
+	case "cret": // of secret: beginsSecret stops there
 		words := strings.Fields(sc.s[max(sc.done, i-maxLook/2):i])
 		return len(words) > 2 && words[len(words)-1] == "se" && (words[len(words)-3] == "username" || words[len(words)-3] == "privilege")
 	}

@@ -38,7 +38,7 @@ func likelySecret(s string, i int, name string) (from, to int) {
 		return from, last
 	}
 	if from < to && from > i && isPasswordName(name) && (endsLine(s, to) && hasManySigns(s[from:to]) || isPassphrase(s[from:to])) {
-		return from, to
+		return from, to // in quotes, signs or a word with digits are enough
 	}
 	if from >= to || !isLikelySecret(s, from, to, name) {
 		return 0, 0
@@ -53,8 +53,9 @@ func isLikelySecret(s string, from, to int, name string) bool {
 	if isPlaceholder(s, from, to) || !looksSecret(v, minLength(name)) && !hasManySymbols(v) && (!isPasswordName(name) || !isAppPassword(v)) || onlyDescribes(name, v) {
 		return false
 	}
+	// A value that is the name and up to four digits, token: "token12", is no secret.
 	rest := v[min(len(name), len(v)):]
-	return minLength(name) < minValue || len(rest) >= 5 || endOfRun(rest, 0, "0") < len(rest) || !strings.HasPrefix(v, name) // token: "token12"
+	return minLength(name) < minValue || len(rest) >= 5 || endOfRun(rest, 0, "0") < len(rest) || !strings.HasPrefix(v, name)
 }
 
 // valueAt returns the span of the value that begins at s[i]. It ends at the closing quote,
@@ -97,8 +98,8 @@ func valueAt(s string, i int) (from, to int) {
 	return i, to
 }
 
-// shellQuote returns the length of what a shell's text has for a quote within quotes, after
-// the quote at s[to]: 'it'\”s' and 'it'"'"'s'; 0 if it has not.
+// shellQuote returns the length of what follows the quote at s[to] if a shell's text ends there
+// only to have a quote in it: \' or "'", and the quote of the next part. 0 if the text ends.
 func shellQuote(s string, to int) int {
 	for _, within := range [...]string{`'\''`, `'"'"'`, `"'"'"`} {
 		if strings.HasPrefix(s[to:], within) && to+len(within) < len(s) && s[to+len(within)] > ' ' {
@@ -241,6 +242,7 @@ func hasManySigns(v string) bool {
 			signs |= 1 << 16
 		}
 	}
+	// What looks like a tag of HTML must have further signs, or a digit.
 	return bits.OnesCount32(signs) > 1 && (v[0] != '<' || !strings.HasSuffix(v, ">") || bits.OnesCount32(signs) > 2 || strings.ContainsAny(v, "0123456789"))
 }
 
@@ -271,7 +273,7 @@ func looksSecret(value string, least int) bool {
 	if !strings.ContainsAny(value, numerals) || !strings.ContainsFunc(value, func(r rune) bool { return isUpper(r) || isLower(r) || r == '_' }) {
 		return false
 	}
-	parts := strings.Split(value, ".")
+	parts := strings.Split(value, ".") // one of which is no identifier, as all are in a.b2
 	return len(parts) == 1 || slices.ContainsFunc(parts, func(p string) bool {
 		return p == "" || isDigit(p[0]) || endOfRun(p, 0, "w") < len(p) || countAlternations(p) > 3
 	})
