@@ -121,8 +121,8 @@ func (b Brief) Subject() string {
 	return summary.Cut(term.OneLine(cmp.Or(s, b.Session.Title, b.LastRequest(), NoSubject)), 72)
 }
 
-// Text returns the whole brief. The same facts give the same text. It leaves out parts without lines,
-// and has what is cut in the first parts further below.
+// Text returns the whole brief. The same facts give the same text. It leaves out parts without
+// lines. The first parts are short (see Brief); what is cut there comes below.
 func (b Brief) Text() string {
 	var parts []string
 	addSection := func(title string, lines ...string) {
@@ -161,7 +161,7 @@ func (b Brief) Text() string {
 		addSection(earlierAnswerTitle, answer)
 	}
 	switch asks := summary.Cut(last, lastRequestLength); {
-	case lastShown || b.RequestElsewhere:
+	case lastShown || b.RequestElsewhere: // the reader has it
 	case session.AnswerIsEarlier: // the question is above
 		addSection(lastRequestTitle, asks)
 	default:
@@ -169,7 +169,7 @@ func (b Brief) Text() string {
 	}
 	goal := summary.Cut(first, goalLength)
 	if b.hasPrompts() {
-		first = last // it is among the messages
+		first = last // the messages have the first request, so it gets no part of its own
 	}
 	if first != last {
 		addSection("First request of the session", goal)
@@ -254,7 +254,7 @@ func quoteTitles(body string) string {
 	return quoted.String()
 }
 
-// WrittenMessage returns the part of a saved brief that somebody wrote.
+// WrittenMessage returns the Message of a saved brief, which stands before all titles, or "".
 func WrittenMessage(text string) string {
 	if strings.HasPrefix(text, "### ") {
 		return ""
@@ -348,8 +348,8 @@ func (b Brief) standingInstructions() (lines []string, asked bool) {
 	return lines, asked
 }
 
-// originUnlessShown returns the first request of the chain, or "" if the brief tells it as a request
-// of the session.
+// originUnlessShown returns the first request of the chain, or "" if it begins with the request of
+// the session that the brief shows: the last one if the messages are listed, else the first.
 func (b Brief) originUnlessShown() string {
 	if b.Thread == nil {
 		return ""
@@ -550,8 +550,8 @@ func (b Brief) commits() []string {
 	return lines
 }
 
-// cutLine returns the beginning and end of a line that somebody else wrote and that may hold
-// anything.
+// cutLine returns a text that somebody else wrote, and that may hold anything, as one clean line of
+// at most 120 characters.
 func cutLine(s string) string { return summary.Cut(term.OneLine(term.Clean(s)), 120) }
 
 // notes returns lines for the notes that the session was given and those that are unread.
@@ -585,7 +585,7 @@ func (b Brief) issues() []string {
 }
 
 // unfinished returns what the agent had begun and what has no result, with a title that says
-// whether it can have happened.
+// whether it can have happened. It leaves out commands of gt's whose text the brief has elsewhere.
 func (b Brief) unfinished() (title string, lines []string) {
 	lines = slices.DeleteFunc(bullets(b.Session.Unfinished), runsGT)
 	if b.AwaitsPermission {

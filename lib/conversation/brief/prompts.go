@@ -64,6 +64,7 @@ func (b Brief) Chosen(room int) []string {
 	return b.chooseLines("", room, utf8.RuneCountInString, b.threadCommand()).lines[:len(b.Thread.Distinct())]
 }
 
+// chooseLines returns the selection with the lines of the lists. The parameters are those of Lists.
 func (b Brief) chooseLines(known string, room int, size func(string) int, command string) selection {
 	l := b.collectCandidates(known, room)
 	l.size = size
@@ -83,10 +84,10 @@ func omittedLine(n int, command string) string {
 // selection is a list of messages, answers and actions that are being chosen.
 type selection struct {
 	candidates       []candidate
-	isKnown          []bool // the reader is told it elsewhere
-	order            []int  // the indices of the others, those with the most points first
-	lines            []string
-	groups           map[[2]int][]int // the indices of a group
+	isKnown          []bool           // whether the reader is told a candidate elsewhere
+	order            []int            // the indices of the others, those with the most points first
+	lines            []string         // of the candidates; "" for one that is left out
+	groups           map[[2]int][]int // by groupKey, the indices of those that differ only in values
 	thread           *thread.Thread
 	quotesStatements bool // there is room to tell what a bare message follows that answers no question
 	clean            func(string) string
@@ -101,17 +102,18 @@ type candidate struct {
 	handover string
 }
 
-// groupKey names those that say the same with other values.
+// groupKey names the candidates that say the same as i with other values.
 func (l selection) groupKey(i int) [2]int { return [2]int{l.candidates[i].kind, l.candidates[i].Group} }
 
-// collectCandidates returns what can be listed, those with the most points first, and marks which of it a text
-// has. In a large room, the person's last messages get more points.
+// collectCandidates returns what can be listed, ordered by points. text is what the reader gets
+// beside the lists: what it has is marked as known and is not in the order. In a large room, the
+// person's last messages get more points.
 func (b Brief) collectCandidates(text string, room int) (selected selection) {
 	if b.Thread == nil {
 		return selected
 	}
 	selected.clean, selected.thread = b.clean, b.Thread
-	lines := map[string]bool{}
+	lines := map[string]bool{} // of the text; of a reply also without the question behind it
 	for line := range strings.Lines(text) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "- ")
 		lines[line] = true
@@ -162,10 +164,10 @@ func (b Brief) collectCandidates(text string, room int) (selected selection) {
 		case answers:
 			if message := selected.candidates[i].handover; message != "" {
 				selected.isKnown[i] = lines[strings.TrimPrefix(said, handedOver)] || isHandoverTold(text, lines, message)
-			} else { // its end can be in another place
+			} else { // the text can have the end of a long answer in another part
 				selected.isKnown[i] = strings.Contains(text, said[:runeStart(said, min(max(0, len(said)-1), originLength/3))])
 			}
-		default:
+		default: // a short message only as a whole line, for its words can be part of another text
 			selected.isKnown[i] = lines[said] && isQuestionTold(text, selected.questionText(i)) || len(said) >= uniqueLength && (isTold(text, said) || isTold(text, frameText(selected.candidates[i].Text)))
 		}
 		return selected.isKnown[i]
@@ -179,7 +181,8 @@ const handedOver = "handed over: "
 // uniqueLength is how long a text is, in bytes, that is not part of another one by chance.
 const uniqueLength = 40
 
-// isQuestionTold reports whether a text in one line has the end of what a short message answers.
+// isQuestionTold reports whether a text in one line has the end of what a short message answers, as
+// questionText returns it. It returns true if that is "".
 func isQuestionTold(text, question string) bool {
 	question = strings.TrimSuffix(question, `")`)
 	return strings.Contains(text, question[runeStart(question, max(0, len(question)-uniqueLength)):])
@@ -242,7 +245,7 @@ const (
 // fit, one more message is cut to the room that is left. If all fit, the room goes to longer lines,
 // and to the values of messages that are alike.
 func (l selection) fillLines(room int) {
-	// set makes the line of i, or replaces it, and returns false if there is no room.
+	// setLine makes the line of i, or replaces it, and returns false if there is no room.
 	setLine := func(i int, line string) bool {
 		n := l.size(line + "\n")
 		if l.lines[i] != "" {
@@ -262,11 +265,13 @@ func (l selection) fillLines(room int) {
 	room -= shares[answers] + shares[actions]
 	for pass, share := range shares {
 		room += share
-		rest, length := pass > actions, short
+		rest, length := pass > actions, short // in the rest, a candidate of any list can still get a line
 		if pass == actions {
 			length = short * 2 / 3 // a list of files says enough by then
 		}
 		for _, i := range l.order {
+			// setLine comes after all that rules a line out. In the rest, one line that does not fit is
+			// cut to the room that is left.
 			if l.lines[i] != "" || l.isAlike(i) || l.isQuoted(i) || !rest && l.candidates[i].kind != pass || setLine(i, l.formatLine(i, length)+l.earlierValues(i, 0)) || !rest || shortened {
 				continue
 			}
@@ -290,7 +295,7 @@ func (l selection) fillLines(room int) {
 	}
 }
 
-// isAlike reports whether a later message says the same with other values.
+// isAlike reports whether a later message stands for this one: it says the same with other values.
 func (l selection) isAlike(i int) bool {
 	group := l.groups[l.groupKey(i)]
 	return len(group) > 0 && i != group[len(group)-1]
@@ -302,11 +307,13 @@ func (l selection) isQuoted(i int) bool {
 	if q.kind != answers || q.handover != "" || len(q.Text) > 4*longQuestion {
 		return false
 	}
+	// The candidates begin with the messages by time; next is the first one after the answer.
 	next := sort.Search(len(l.candidates), func(i int) bool { return l.candidates[i].kind != prompts || l.candidates[i].Time.After(q.Time) })
 	return strings.Contains(l.lines[next], quoteWords(term.OneLine(l.cleaned(q.Text))))
 }
 
-// omittedCount counts the messages that the text leaves out: the person's, and what was handed over.
+// omittedCount counts the messages that the text leaves out: the person's, and what was handed
+// over. One for which a later one stands counts only if that has no line and is not known either.
 func (l selection) omittedCount() (n int) {
 	for i := range l.candidates {
 		at := i
@@ -321,8 +328,9 @@ func (l selection) omittedCount() (n int) {
 	return n
 }
 
-// earlierValues says how often a message was said before with other values, and with which: all of
-// a few, otherwise the latest for which there is room, which are few.
+// earlierValues returns what to add to the line of a message that was said before with other
+// values, " (before: 7; 8)" or " (35 times before: 8; 9)", else "". Of few earlier messages it has
+// all values, of more the latest for which there is room.
 func (l selection) earlierValues(i, room int) string {
 	const few, longest, most = 3, 60, 120
 	if room = min(room, most); l.candidates[i].kind == actions { // what ran is worth more than how often
@@ -355,7 +363,7 @@ func (l selection) earlierValues(i, room int) string {
 	}
 	text := fmt.Sprintf(" (%d times before", len(group))
 	switch {
-	case len(group) <= few && len(values) == 0: // a message that says what does not hold
+	case len(group) <= few && len(values) == 0: // it has their values itself: "7443, not 443"
 		return ""
 	case len(group) <= few:
 		text = " (before"
@@ -366,8 +374,9 @@ func (l selection) earlierValues(i, room int) string {
 	return text + ")"
 }
 
-// formatLine returns the line of a message, cut to a length. What is pasted goes first. One that is
-// cut is cleaned before, but not all of a long one, of which little is shown.
+// formatLine returns the line of a message, cut to a length, with what the message answers. Pasted
+// text is left out before typed text is cut. A text that is cut is cleaned before, but not all of a
+// long one, of which little is shown.
 func (l selection) formatLine(i, length int) string {
 	text := term.OneLine(l.candidates[i].Text)
 	if l.candidates[i].kind == prompts && utf8.RuneCountInString(text) > length {
@@ -400,9 +409,10 @@ const (
 	longQuestion  = 400 // with its choices
 )
 
-// answeredQuestion says, for a short reply of the person, what it replies to: the end of what the agent
-// said. That is the last sentence that asks, with the choices before it if the reply is one of
-// them ("2", "b, but …"). If nothing asks and after is set, it is the last sentence, for a bare reply.
+// answeredQuestion says, for a short reply of the person, what it replies to: the end of what the
+// agent said. That is the last sentence that asks, with the choices before it if the reply is one
+// of them ("2", "b, but …"). If nothing asks and quoteStatement is set, it is the last sentence,
+// for a bare reply. It is "" for any other reply.
 func answeredQuestion(answer, reply string, quoteStatement bool) string {
 	answer = term.OneLine(answer)
 	if !thread.IsShort(reply) || answer == "" {
@@ -413,6 +423,7 @@ func answeredQuestion(answer, reply string, quoteStatement bool) string {
 	switch questionMark := thread.LastQuestionMark(answer); {
 	case questionMark >= 0 && len(answer)-questionMark < shortQuestion:
 		last = questionMark
+		// A few words behind the question are quoted with it.
 		if _, size := utf8.DecodeRuneInString(answer[questionMark:]); len(answer)-questionMark > shortAnswer {
 			end = questionMark + size
 		}
@@ -438,7 +449,7 @@ func answeredQuestion(answer, reply string, quoteStatement bool) string {
 	return label + quoteWords(answer) + `")`
 }
 
-// quoteWords returns an agent's words for the inside of quotes: they end there.
+// quoteWords returns an agent's words without double quotes, which would end the quotation.
 func quoteWords(said string) string {
 	return strings.NewReplacer(`"`, "'", "“", "'", "”", "'").Replace(said)
 }
