@@ -145,7 +145,7 @@ func parsePatch(text string) (all []Edit) {
 	return all
 }
 
-// addPatchLine takes a line of a patch.
+// addPatchLine adds a line of a patch to New, to Old, or to both if it only stands near the change.
 func (e *Edit) addPatchLine(line string) {
 	rest := line[min(1, len(line)):]
 	switch {
@@ -158,7 +158,7 @@ func (e *Edit) addPatchLine(line string) {
 	}
 }
 
-// addDiff takes blocks of SEARCH and REPLACE, or a unified diff.
+// addDiff adds the lines of blocks of SEARCH and REPLACE, or of a unified diff without its headers.
 func (e *Edit) addDiff(text string) {
 	part, blocks := "", strings.Contains(text, "REPLACE")
 	for line := range strings.Lines(text) {
@@ -225,8 +225,8 @@ func IsWeak(text string) bool {
 	return true
 }
 
-// FormerLines returns what else a line can have been before the edit, if the edit replaced a part
-// of it that is not weak.
+// FormerLines returns what a line of the file can have been before the edit: the line with an old
+// text in place of the new one. It passes over texts that are weak (IsWeak).
 func (e *Edit) FormerLines(line string) (all []string) {
 	add := func(before, old, new string) {
 		if !IsWeak(old+new) && !slices.Contains(all, before) && Normalize(before) != Normalize(line) {
@@ -256,15 +256,15 @@ func (e *Edit) FormerLines(line string) (all []string) {
 	return all
 }
 
-// HasNeighbour reports whether New has a line beside one of its neighbours in the file, "" for
-// none. Empty lines between them do not count.
+// HasNeighbour reports whether New has a line directly behind before or directly in front of after,
+// its neighbours in the file; "" is no neighbour. Empty lines between them do not count.
 func (e *Edit) HasNeighbour(before, line, after string) bool {
 	if e.beside == nil {
 		e.beside = make(map[[2]string]bool, len(e.New))
 		last := ""
 		for _, l := range e.New {
 			if l = Normalize(l); l != "" {
-				e.beside[[2]string{last, l}], last = last != "", l
+				e.beside[[2]string{last, l}], last = last != "", l // the first line has none before it
 			}
 		}
 	}
@@ -301,7 +301,7 @@ func writtenByShell(command string) (all []Edit) {
 		}
 		all = append(all, e)
 	}
-	// add adds a text that a command writes into the file to which its line redirects it.
+	// addRedirected adds a text that a command writes, if its line redirects that to a file.
 	addRedirected := func(line, text string) {
 		if m := redirectTarget().FindStringSubmatch(line); m != nil {
 			addEdit(m[2]+m[3]+m[4], Edit{New: Lines(text), IsWholeFile: m[1] == ">" || m[1] == "tee"})
