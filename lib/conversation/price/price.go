@@ -99,7 +99,8 @@ func parse(text string) (*Table, error) {
 	return table, nil
 }
 
-// RequestPrice returns the price of one request in US dollars, and whether the table has its model.
+// RequestPrice returns the price of one request in US dollars, and whether the table has its model
+// and mode. Cached tokens without a price of their own cost as much as input.
 func (t *Table) RequestPrice(model string, at time.Time, u conversation.Usage) (dollars float64, ok bool) {
 	r, ok := t.findRow(model, at, u.Input+u.CacheRead+u.CacheWrite)
 	if !ok || u.Fast && r.Fast == 0 {
@@ -126,7 +127,8 @@ func Text(u conversation.Usage) string {
 	return count.Dollars(u.Priced) + "+"
 }
 
-// findRow returns the latest row that had begun, of those the one for a prompt of that size.
+// findRow returns the row for a request at a time: the one that began last and, of several that
+// began then, the one with the highest Above that the prompt, in tokens, is over.
 func (t *Table) findRow(model string, at time.Time, prompt int64) (found priceRow, ok bool) {
 	for _, r := range t.rows(model) {
 		if !at.IsZero() && at.Before(r.From) || prompt <= r.Above && r.Above > 0 {
@@ -141,7 +143,8 @@ func (t *Table) findRow(model string, at time.Time, prompt int64) (found priceRo
 
 var dated = lazyregexp.New(`[-@]20\d\d-?\d\d-?\d\d$`)
 
-// rows returns a model's rows by its name, else by its name without vendor and day.
+// rows returns a model's rows by its name, else by its name without vendor and day, and notes them
+// in Models under the model's name.
 func (t *Table) rows(model string) []priceRow {
 	if rows := t.Models[model]; rows != nil {
 		return rows
@@ -158,7 +161,7 @@ func (t *Table) rows(model string) []priceRow {
 	}
 	rows := t.Models[dated().ReplaceAllString(name, "")]
 	if rows == nil {
-		rows = []priceRow{} // known to be unknown
+		rows = []priceRow{} // not nil, so that the next call ends at the first look
 	}
 	t.Models[model] = rows // a conversation asks again for each request
 	return rows
