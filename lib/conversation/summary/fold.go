@@ -19,7 +19,7 @@ type Fold struct {
 	Named       string              `json:"named,omitempty"`     // the person's title
 	Generated   string              `json:"generated,omitempty"` // the client's title
 	CWD         string              `json:"cwd,omitempty"`       // from the conversation
-	Began       string              `json:"began,omitempty"`     // the folder that others know; see BeganIn
+	Began       string              `json:"began,omitempty"`     // by the session's record; see BeganIn
 	First       Request             `json:"first,omitzero"`
 	Origin      string              `json:"origin,omitempty"` // the first request, if First is cut
 	Requests    []Request           `json:"requests,omitempty"`
@@ -52,17 +52,17 @@ type Fold struct {
 	// TakenBack are the messages that the person took back, as in Typed. If the fold was
 	// loaded, it may have what belongs to them.
 	TakenBack []Request `json:"-"`
-	// Concluded are the agent's last answers of the turns since the fold was loaded. The second
-	// list has the commands with what came of them. Both are oldest first, and the thread keeps them.
+	// Conclusions are the agent's last answers of the turns since the fold was loaded, RanCommands
+	// the commands with what came of them. Both are oldest first, and the thread keeps them.
 	Conclusions, RanCommands []Conclusion `json:"-"`
 
 	clean        func(string) string
 	lastAnswer   string    // the agent's last text, not cleaned
-	saidAt       time.Time // when
-	hasAnswer    bool      // an answer came after the last message that was heard
+	saidAt       time.Time // the time of lastAnswer
+	hasAnswer    bool      // TakeSkipped has an answer since the last message
 	ranCalls     []ToolCall
-	answerOffset int64  // where its record begins
-	answerID     string // the id of its message
+	answerOffset int64  // where the record of lastAnswer begins
+	answerID     string // the id of lastAnswer's message
 	compaction   string // the last compaction's summary, not cleaned
 	todoItems    []conversation.Todo
 	trackedFiles string // the tracked files, not cleaned
@@ -203,8 +203,7 @@ func (f *Fold) LastRequest() (last Request) {
 	return last
 }
 
-// BeganIn sets where the session began according to others, for a conversation that does
-// not tell it.
+// BeganIn sets where the session began by its record, for a conversation that does not tell it.
 func (f *Fold) BeganIn(cwd string) { f.Began = f.cutPath(cwd) }
 
 func (f *Fold) cutPath(path string) string            { return Cut(f.clean(path), pathLength) }
@@ -219,7 +218,8 @@ func (f *Fold) setModel(name string) {
 	}
 }
 
-// addRequest adds a person's message. gt's own prompts and client commands only end the turn.
+// addRequest adds a person's message. gt's own prompts and client commands only end the turn. What
+// the agent says after a command, such as /handoff, is not kept (HandingOver).
 func (f *Fold) addRequest(request Request) {
 	if conversation.IsOpening(request.Text) {
 		f.endTurn()
@@ -280,8 +280,8 @@ func (f *Fold) TakeBack(e conversation.Entry) {
 	f.TakenBack = append(f.TakenBack, Request{Text: pasted.Shorten(conversation.TypedWords(f.clean(e.Text))), Time: e.Time})
 }
 
-// TakeBackRemoved adds to TakenBack those of an earlier fold's requests that the person took
-// back since. The client must be one that removes them from its file.
+// TakeBackRemoved adds to TakenBack those of an earlier fold's requests that the person took back
+// since, for a client that erases them. It compares the times, because the texts in had are cut.
 func (f *Fold) TakeBackRemoved(had []Request) {
 	times := func(all []Request) (keys []string) {
 		for _, q := range all {
@@ -361,7 +361,7 @@ func lastPrompt(all []Request, matches func(Request) bool) int {
 	return -1
 }
 
-// addCall adds a call, which waits for its result. Beyond maxOpen the oldest goes on without.
+// addCall adds a call, which waits for its result. Beyond maxOpen it commits the oldest.
 func (f *Fold) addCall(e conversation.Entry) {
 	f.Tools++
 	f.CalledTool = true
@@ -384,8 +384,8 @@ func (f *Fold) addCall(e conversation.Entry) {
 	}
 }
 
-// addResult adds a result to the call with its id, or without an id to the first call that
-// it can belong to.
+// addResult adds a result to the call with its id, or without an id to the first call of its tool
+// that waits, else to any that waits. It then commits the calls up to the first that still waits.
 func (f *Fold) addResult(e conversation.Entry) {
 	id, tool := hashKey(e.CallID), f.cleanLine(e.Tool, maxID)
 	i := slices.IndexFunc(f.Calls, func(d ToolCall) bool {
@@ -406,6 +406,7 @@ func (f *Fold) addResult(e conversation.Entry) {
 	code := 0
 	if isCommand && !e.Failed {
 		told := false
+		// With an id, Failed is right about commands (see Entry.CallID).
 		if code, told = clientsExitCode(e.Text); !told && id == "" {
 			code = exitCode(e.Text)
 		}

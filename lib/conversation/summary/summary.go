@@ -99,8 +99,8 @@ const (
 	sectionLength    = 700 // of a compaction's summary
 )
 
-// WithRequest returns the summary with a later request, which others know and the conversation
-// lacks. The text must be cleaned.
+// WithRequest returns the summary with a later request, which gt's own records have and the
+// conversation lacks. The request has no answer yet. The text must be cleaned.
 func (s Summary) WithRequest(text string, at time.Time) Summary {
 	q := Request{Text: CutRequest(text), Time: at}
 	if s.First.Text == "" {

@@ -112,7 +112,7 @@ func cutSections(s string) string {
 		i += len(line)
 	}
 	cut(len(s))
-	if len(parts) < 3 {
+	if len(parts) < 3 { // no sections, at most a line that looks like a heading
 		return s
 	}
 	return strings.Join(parts, "\n")

@@ -39,7 +39,7 @@ func kindOf(tool string) toolKind {
 }
 
 // argument returns the value of the first of these arguments in a call's text, which
-// conversation.Arguments wrote.
+// conversation.Arguments wrote, or "". A value that is empty or "." names no file.
 func argument(text string, names ...string) string {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
@@ -135,7 +135,7 @@ func parsePlan(text string) []conversation.Todo {
 }
 
 // exitCode returns the exit code at the beginning or end of a shell's result: "Process
-// exited with code 1", "Exit Code: 1", "<exited with exit code 1>".
+// exited with code 1", "Exit Code: 1", "<exited with exit code 1>". It is 0 if there is none.
 func exitCode(text string) int {
 	const near = 300
 	lower := strings.ToLower(text)
