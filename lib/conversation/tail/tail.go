@@ -248,10 +248,10 @@ func (at File) readNew(f conversation.File, cwd string, read Read, clean func(st
 	if resumes && !isManyFiles(f) && current.Size == saved.Size && current.Changed == saved.Changed {
 		return &current.Fold, nil, nil
 	}
-	var earlier []summary.Request // those of a fold that this one replaces
+	var earlier []summary.Request // of the saved fold, if a new one takes its place
 	err = current.readEntries(file, f, read, resumes)
 	if err == nil && resumes && len(current.Fold.TakenBack) > 0 {
-		// The fold cannot forget it, so all is read again.
+		// The fold cannot forget what was taken back, so all is read again.
 		current.Next, current.State, current.Fold = 0, "", summary.Fold{}
 		current.Fold.SetClean(clean)
 		earlier, saved = saved.Fold.Requests, nil
@@ -295,8 +295,9 @@ func (c *cursor) matchesFile(file io.ReaderAt) bool {
 	return err == nil && now == c.Digest
 }
 
-// readEntries adds what follows c.Next to the fold. Of more than maxWholeRead it takes the first request,
-// the person's messages, and the end.
+// readEntries adds what follows c.Next to the fold and moves c.Next behind it. Of more than
+// maxWholeRead it takes the first request, the person's messages, and the end. resumes reports that
+// the fold has what is before c.Next, and so the first request.
 func (c *cursor) readEntries(file *os.File, f conversation.File, read Read, resumes bool) error {
 	if f.Size-c.Next > maxWholeRead && !isDatabase(f) {
 		near, err := conversation.TailStart(file, c.Next, f.Size)
@@ -304,7 +305,7 @@ func (c *cursor) readEntries(file *os.File, f conversation.File, read Read, resu
 			return err
 		}
 		if near > c.Next && !resumes {
-			// The conversation's first request comes before that.
+			// The conversation's first request comes before near, where the end begins.
 			_, err := read(f, conversation.Options{ForSummary: true}, func(e conversation.Entry) bool {
 				switch e.Kind {
 				case conversation.Prompt, conversation.Folder, conversation.Title:
@@ -337,9 +338,9 @@ func (c *cursor) readMessages(file *os.File, f conversation.File, read Read, nea
 	if near-from > maxSearched {
 		line, err := bufio.NewReader(io.NewSectionReader(file, near-maxSearched, maxSearched)).ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return nil // it is being cut off
+			return nil // the file is being cut off
 		}
-		from = near - maxSearched + int64(len(line)) // of a longer line the reader makes nothing
+		from = near - maxSearched + int64(len(line)) // the reader skips the rest of a longer line
 	}
 	isOther := func(line []byte) bool {
 		return len(line) > maxAnswer || !bytes.Contains(line, []byte(`"end_turn"`)) // with which Claude Code marks a turn's answer
@@ -407,7 +408,7 @@ func (c Carry) threadPart(fold *summary.Fold, t *thread.Thread) thread.Part {
 	for _, q := range fold.Typed {
 		part.Prompts = append(part.Prompts, thread.Quote{Text: q.Text, Time: q.Time, Reply: q.Reply})
 	}
-	for _, q := range fold.TakenBack {
+	for _, q := range fold.TakenBack { // some have cut texts; those of the thread are whole
 		for _, said := range t.Prompts {
 			if said.Session == part.Session && summary.CutRequest(said.Text) == q.Text {
 				q.Text = said.Text
