@@ -32,9 +32,9 @@ func (o Options) SkipTakenBack(isTakenBack func(at int64) bool, each func(Entry)
 // nothing else: it keeps a database, or writes the whole conversation anew each time.
 func ErasesTakenBack(path string) bool { return filepath.Ext(path) != ".jsonl" }
 
-// ErasedPrompts returns the prompts that the person took back, by the prompts that such a file had before
-// and has now, oldest first. They are the last ones that are gone. If no new prompt has come, it
-// returns nil, because a part of the file may be lost.
+// ErasedPrompts returns the prompts that the person took back from a file: the last ones of had,
+// its prompts before, that are not in has, its prompts now. Both are oldest first. It returns nil
+// unless has ends with a new prompt, because a part of the file may be lost instead.
 func ErasedPrompts(had, has []string) []string {
 	if len(has) == 0 || slices.Contains(had, has[len(has)-1]) {
 		return nil
@@ -50,7 +50,8 @@ func ErasedPrompts(had, has []string) []string {
 // hook waits.
 const maxLinked = 128 << 20
 
-// TooLongToSearch reports whether it would take too long to look for what was taken back.
+// TooLongToSearch reports whether it would take too long to look for what was taken back. Only a
+// Read for which a hook can wait has a limit: one for a summary or with TakenBack.
 func (o Options) TooLongToSearch(path string) bool {
 	if o.Patient || !o.ForSummary && o.TakenBack == nil || ErasesTakenBack(path) {
 		return false
@@ -136,10 +137,10 @@ func (b Branch) TakenBackOffsets() map[int64]bool {
 			firstIndex[l.ID] = i
 		}
 	}
-	if !linked {
+	if !linked { // no record names another one of the file, so nothing tells what was taken back
 		return nil
 	}
-	// parent returns the index of the record that record i follows, or -1 if it is the first.
+	// parent returns the index of the record that record i follows, or -1 if it follows none.
 	parent := func(i int) int {
 		l := b[i]
 		if at, known := firstIndex[l.Parent]; known && l.Parent != 0 && at != i {
@@ -154,7 +155,7 @@ func (b Branch) TakenBackOffsets() map[int64]bool {
 		unknown = iota
 		kept
 		lost
-		walked // on the way to what says which of them it is
+		walked // kept or lost, as the record will be that the present walk ends at
 	)
 	state := make([]byte, len(b))
 	for i := len(b) - 1; i >= 0 && state[i] != kept; i = parent(i) { // the path
@@ -162,7 +163,8 @@ func (b Branch) TakenBackOffsets() map[int64]bool {
 	}
 	var gone map[int64]bool
 	var walk []int
-	// A record off the path is lost if it follows a lost one or a prompt off the path.
+	// A record off the path is lost if it follows a lost one or a prompt off the path. The walk
+	// goes back from record i to one of these or a kept one, and what it passed becomes the same.
 	for i, l := range b {
 		walk = walk[:0]
 		at := i
@@ -187,8 +189,8 @@ func (b Branch) TakenBackOffsets() map[int64]bool {
 	return gone
 }
 
-// ReportEarlier calls o.TakenBack with the first record before o.From that a later one takes back, if
-// there is any. gone is all that is taken back.
+// ReportEarlier tells the caller of a Read from o.From on that what an earlier Read gave was taken
+// back since: it calls o.TakenBack with the first such record. gone is all that is taken back now.
 func (b Branch) ReportEarlier(o Options, gone map[int64]bool) {
 	if o.TakenBack == nil || o.From == 0 || len(gone) == 0 {
 		return

@@ -71,7 +71,7 @@ type Watcher interface {
 // Stopper is a Reader whose client writes into a conversation that a turn failed or was
 // interrupted, but calls no hook for it.
 type Stopper interface {
-	// Stopped returns when the last turn stopped and why, if that is at the end of the
+	// TurnStopped returns when the last turn stopped and why, if that is at the end of the
 	// conversation and later than after; else the zero time. The reason is Done if the
 	// person stopped it.
 	TurnStopped(path string, after time.Time) (time.Time, activity.Reason)
@@ -80,15 +80,15 @@ type Stopper interface {
 // Refuser is a Reader whose client writes into a conversation that it dropped a prompt,
 // but calls no hook for it.
 type Refuser interface {
-	// Refused returns when the client dropped a prompt, if that is at the end of the
+	// PromptDropped returns when the client dropped a prompt, if that is at the end of the
 	// conversation and later than after; else the zero time.
 	PromptDropped(path string, after time.Time) time.Time
 }
 
-// Limiter is a Reader whose client writes into a conversation when the limit of its
+// Limiter is a Reader whose client writes into a conversation when the usage limit of its
 // account ends.
 type Limiter interface {
-	// Resets returns when the limit ends, if the client wrote that at the end of the
+	// LimitEnd returns when the limit ends, if the client wrote that at the end of the
 	// conversation and later than after; else the zero time.
 	LimitEnd(path string, after time.Time) time.Time
 }
@@ -96,7 +96,7 @@ type Limiter interface {
 // Placer is a Reader whose client encodes a folder's name in a way that cannot be decoded
 // but can be compared.
 type Placer interface {
-	// Placed returns a function that returns which of dirs a conversation belongs to, or
+	// FolderFinder returns a function that returns which of dirs a conversation belongs to, or
 	// "" if that is none of them or the place does not tell.
 	FolderFinder(dirs []string) func(File) string
 }
@@ -126,13 +126,13 @@ type Historian interface {
 
 // Keeper is a Reader whose client keeps large results in files beside the conversation.
 type Keeper interface {
-	// Keeps reports whether the client keeps any for the conversation.
+	// KeepsResults reports whether the client keeps any for the conversation.
 	KeepsResults(f File) bool
 }
 
 // Quieter is a PlainText reader that recognises records without text by how they begin.
 type Quieter interface {
-	// Quiet reports whether nobody speaks in a record; with tools, whether tools do not
+	// IsSilent reports whether nobody speaks in a record; with tools, whether tools do not
 	// either. It returns false if it is not sure.
 	IsSilent(record []byte, tools bool) bool
 }

@@ -79,7 +79,7 @@ type Writer interface {
 	// NewID returns an id in the client's form for a new conversation.
 	NewID(now time.Time) session.ID
 
-	// Place returns the file in which the client looks for the conversation, or "" if the
+	// TranscriptPath returns the file in which the client looks for the conversation, or "" if the
 	// client imports conversations itself (Importer).
 	TranscriptPath(a ClientFolder, c *Copy) (path string, err error)
 
@@ -238,8 +238,8 @@ const (
 	maxAheadSize = 4 << 20
 )
 
-// addEntry adds an entry, and emits entries until the first one is a call whose result may still
-// come. It returns false if no more entries are wanted.
+// addEntry adds an entry to ahead, and emits the first ones of ahead until one is a call whose
+// result may still come. It returns false if no more entries are wanted.
 func (s *pairing) addEntry(e Entry) bool {
 	if s.seen++; s.seen > s.entries {
 		return false
@@ -411,7 +411,8 @@ func ToolName(name string) string {
 	return name[:min(len(name), most)]
 }
 
-// ToolInput returns a call's arguments as an object.
+// ToolInput returns a call's arguments as an object: a shell's command line as "command", anything
+// else, which an Entry has only as text, as "arguments".
 func ToolInput(e Entry) map[string]string {
 	if e.Target != "" && (e.Text == e.Target || strings.HasPrefix(e.Text, "command: "+e.Target)) {
 		return map[string]string{"command": e.Target}

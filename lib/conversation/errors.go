@@ -24,7 +24,7 @@ type ReadErrors struct {
 }
 
 // Add adds an error. It ignores nil, and that a file does not exist. An error from another
-// ReadErrors counts as all the errors in it.
+// ReadErrors (severalErrors) counts as all the errors in it, of which only the first is kept.
 func (u *ReadErrors) Add(err error) {
 	switch {
 	case err == nil || atomicfile.IsAbsent(err):

@@ -126,8 +126,8 @@ func Arguments(input gjson.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// CallText returns a shell's command, or the Arguments of another tool. An editor has a
-// command and a path.
+// CallText returns a shell's command alone, or the Arguments of another tool. An editor's input has
+// a "command", too, but with a "path".
 func CallText(input gjson.Result) string {
 	if command := input.Get("command"); input.IsObject() && command.Type == gjson.String && !input.Get("path").Exists() {
 		return command.Str

@@ -126,8 +126,8 @@ func (content) Close() error { return nil }
 // lineReaders are used again, for a first list reads thousands of files.
 var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
 
-// LinesWithin is Lines with a limit of most bytes to a line. Of a longer line it gives only both ends,
-// to long; if long is nil, it skips the line.
+// LinesWithin is Lines with a limit of most bytes to a line. Of a longer line it gives long only
+// the first and last peekSize bytes; if long is nil, it skips the line.
 func LinesWithin(path string, from, most int64, each func(line []byte, at int64) bool, long func(front, back []byte, at int64) bool) (next int64, err error) {
 	f, err := openFile(path)
 	if err != nil {
@@ -202,8 +202,9 @@ func (r *lineReader) readLine(at int64) (line []byte, size int64, err error) {
 	return line, size, err
 }
 
-// joinLines returns the record that begins with the line at an offset and goes on in those that
-// come next, and its length in the file; the line if it is whole, or nothing makes it so.
+// joinLines returns the record that begins with the line at an offset and goes on in the next
+// lines, and its length in the file. If the line is whole, or no next lines complete it, it returns
+// the line, and the reader goes on behind it.
 func (r *lineReader) joinLines(line []byte, at int64) (record []byte, length int64, err error) {
 	size := int64(len(line))
 	if at < r.apartUntil {
@@ -233,7 +234,7 @@ func continuesRecord(c byte) bool { return c != '{' && c != byteOrderMark[0] && 
 // carriage returns and tabs within a text are escaped, other line feeds become blanks. It
 // validates the record once: when what it opens is closed.
 func rejoinLines(line []byte, r *bufio.Reader) (record []byte, length int64) {
-	depth, inText, escaped, atLineStart := 0, false, false, false // begins: the next byte begins a line
+	depth, inText, escaped, atLineStart := 0, false, false, false // the last: at a line's start
 	add := func(part []byte) {
 		for _, char := range part {
 			raw := bytes.IndexByte(rawInText, char)
@@ -283,8 +284,8 @@ func rejoinLines(line []byte, r *bufio.Reader) (record []byte, length int64) {
 // rawInText are the control characters that may stand in a text and are escaped.
 var rawInText = []byte("\n\r\t")
 
-// restOfRecord returns the record that begins with a line and goes on in text[from:], and the
-// offset of what follows it; line and from if it is whole.
+// restOfRecord is joinLines for a text in memory: it returns the record that begins with a line and
+// goes on in text[from:], and the offset in text of what follows it; line and from if it is whole.
 func restOfRecord(line, text []byte, from int) (record []byte, next int) {
 	if from >= len(text) || len(line) == 0 || line[0] != '{' || !continuesRecord(text[from]) || gjson.ValidBytes(line) || findJoint(line) > 0 {
 		return line, from
@@ -340,7 +341,7 @@ func findJoint(line []byte) int {
 		}
 	}
 	typed, tries := []byte(`{"type":"`), 0
-	for from := 1; ; from++ { // most lines have nothing that can be one
+	for from := 1; ; from++ { // most lines have nothing that can be a second record
 		i := bytes.Index(line[min(from, len(line)):], []byte(`{"`))
 		if i < 0 {
 			return 0
@@ -348,7 +349,8 @@ func findJoint(line []byte) int {
 		if from += i; line[from-1] == '}' || begin != nil && bytes.HasPrefix(line[from:], begin) {
 			break
 		}
-		// A record of another type in place of a text's rest. Nothing else has this there.
+		// A record of another type can stand where the rest of a text is lost. As a value within
+		// the record it would follow one of "[,: ".
 		if bytes.HasPrefix(line, typed) && bytes.HasPrefix(line[from:], typed) && bytes.IndexByte([]byte("[,: \t"), line[from-1]) < 0 && tries < maxTries {
 			if tries++; gjson.ValidBytes(line[from:]) {
 				return from
@@ -418,7 +420,7 @@ func HasPair(line []byte, key, value string) bool {
 // needs no more, within MaxFront, and back with those in the last EndSize bytes from the
 // back. If more than EndSize is needed, front gets the first lines again.
 func FrontAndBack(f File, front, back func(line []byte) (more bool)) error {
-	more := true
+	more := true // whether front needs more than the first lines that Ends reads
 	err := Ends(f.Path, func(line []byte, whole bool) bool {
 		more = !whole || front(line)
 		return whole && more
@@ -527,7 +529,7 @@ const (
 func TailStart(f io.ReaderAt, from, size int64) (int64, error) {
 	start := size
 	if size-from <= maxSkip {
-		start = from // there may be no whole line yet
+		start = from // if linesBackward finds no whole line; in more than maxSkip it may have given up
 	}
 	err := linesBackward(f, size, func(at int64) bool {
 		start = at

@@ -123,10 +123,10 @@ func TypedWords(prompt string) string {
 // write its whole history after the end of a turn, in one line.
 const maxTail = 4 << 20
 
-// StoppedAt returns when the last turn or prompt failed or was interrupted. It goes
-// through the lines from the last one back to the first that is not later than after. For
-// each, stops reports whether the line says so (stopped) or says that the turn went on
-// (over). It ignores lines without a "timestamp".
+// StoppedAt returns when the last turn or prompt failed or was interrupted, or the zero time if it
+// did not. It goes through the lines from the last one back to the first that is not later than
+// after. For each, stops reports whether the line says that it stopped (stopped) or that the turn
+// went on or ended well (over). It ignores lines without a "timestamp".
 func StoppedAt(path string, after time.Time, stops func(line gjson.Result) (stopped, over bool)) time.Time {
 	var at time.Time
 	err := ReadTail(path, maxTail, func(tail []byte) (known bool) {
@@ -163,7 +163,8 @@ func ReadTail(path string, most int64, each func(tail []byte) (done bool)) error
 	}
 }
 
-// stopInTail is StoppedAt for the end of a file. known is false if it needs a longer end.
+// stopInTail is StoppedAt for the end of a file. known is false if it needs a longer end. It
+// skips Gemini CLI's records without a time ({"$set": …), which can be long.
 func stopInTail(tail []byte, after time.Time, stops func(line gjson.Result) (stopped, over bool)) (at time.Time, known bool) {
 	for end := len(tail); end > 0; {
 		begin := bytes.LastIndexByte(tail[:end-1], '\n') + 1

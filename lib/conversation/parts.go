@@ -24,8 +24,8 @@ type Segmenter interface {
 	Segment(f File) (own, of string, at int64)
 }
 
-// JoinFiles returns the conversation that several files have. Those that a sync tool made come
-// first, then the others in the order of their last records.
+// JoinFiles returns the conversation that several files have: the last file, with the others as its
+// Earlier ones. Those that a sync tool made come first, then the others by their last records.
 func JoinFiles(all []Conversation) Conversation {
 	all = slices.Clone(all)
 	sort.SliceStable(all, func(i, j int) bool {
@@ -86,8 +86,8 @@ func (f File) Files() (all []File) {
 	return all
 }
 
-// ReadAll is Read for all files of a conversation, and gives what several have once. From
-// an offset on it reads the last file alone, which the returned offset is for.
+// ReadAll is Read for all files of a conversation, and gives what several have once; what one file
+// has twice was said twice. From an offset on it reads the last file alone, as the next Read does.
 func ReadAll(r Reader, f File, o Options, each func(Entry) bool) (next int64, err error) {
 	if f.Earlier == nil || o.From > 0 {
 		return r.Read(f, o, each)
@@ -117,8 +117,9 @@ func ReadAll(r Reader, f File, o Options, each func(Entry) bool) (next int64, er
 	return next, nil
 }
 
-// segmentEnds returns up to where each file's records belong to the conversation, or nil if
-// all do. It is 0 for a file to which the last one does not lead back.
+// segmentEnds returns for each file the offset up to which its records belong to the conversation,
+// or nil if all records do. It follows the names from the last file back (Segmenter). A file that
+// it does not come to has 0: none of its records count, but for their tokens.
 func segmentEnds(r Reader, files []File) []int64 {
 	s, ok := r.(Segmenter)
 	if !ok {
@@ -148,7 +149,7 @@ func segmentEnds(r Reader, files []File) []int64 {
 // IDOfName returns the session's id that is a file's name, and whether the file is a copy:
 // sync tools put the name of the other machine, a date or a number behind the id.
 func IDOfName(name string) (id session.ID, isCopy bool) {
-	const size = 36 // of a UUID
+	const size = 36 // of a UUID; what follows one without a divider is part of another id
 	stem := name
 	if len(name) > size && session.IsUUID(name[:size]) && (!isWord(name[size]) || name[size] == '_' && strings.Contains(name, "onflict")) {
 		stem = name[:size]

@@ -136,7 +136,7 @@ func (t *UsageTally) AddTokens(spent TokenRecords, lineage Lineage) (added []Hou
 	var order []string                            // the ids, as they came first
 	lastIndex := make(map[string]int, len(spent)) // the index of a message's last record, of which a client may write several while it streams
 	byHour := map[hourOrigin]map[string]*Usage{}  // by model
-	// count adds a record to its hour, unless that is outside of the time.
+	// addRecord adds a record to its hour, unless it is not between Since and Until.
 	addRecord := func(c tokenRecord) {
 		if c.usedAt.Before(t.Since) || !t.Until.IsZero() && !c.usedAt.Before(t.Until) {
 			return
@@ -209,7 +209,8 @@ func (w hourOrigin) compare(o hourOrigin) int {
 	return cmp.Or(w.hour.Compare(o.hour), cmp.Compare(w.in.CWD, o.in.CWD), cmp.Compare(w.in.Branch, o.in.Branch))
 }
 
-// hourOf returns the beginning of the hour on a clock here, or the zero time for it.
+// hourOf returns the beginning of the hour on a clock here, or the zero time for it. Truncate would
+// count in UTC, from which a zone can be half an hour off.
 func hourOf(at time.Time) time.Time {
 	if at.IsZero() {
 		return at
@@ -218,7 +219,10 @@ func hourOf(at time.Time) time.Time {
 	return at.Add(-time.Duration(at.Minute())*time.Minute - time.Duration(at.Second())*time.Second - time.Duration(at.Nanosecond()))
 }
 
-// countedBefore reports whether an earlier conversation had what c counts.
+// countedBefore reports whether an earlier conversation had what c counts, and notes c for later
+// ones. Whether the id came before is enough if c has no request and no sum, or if the earlier
+// record had none (unsure). Otherwise the request has to be the same; or the sum, in the same
+// session, at the same time or as a copy.
 func (t *UsageTally) countedBefore(c tokenRecord, lineage Lineage, copied func(tokenRecord) bool) bool {
 	copy := c.sum != "" && copied(c)
 	// A record of an older version names neither the request nor the sum.
@@ -235,8 +239,9 @@ func (t *UsageTally) countedBefore(c tokenRecord, lineage Lineage, copied func(t
 	return known
 }
 
-// copyTest returns a function that reports whether an Entry.Sum is one that an ancestor had
-// before. A copy is at the beginning, so the first sum that is of none ends it.
+// copyTest returns a function that reports whether a record is a copy of an ancestor's: whether an
+// ancestor had its Entry.Sum before the conversation began. The copies are at the beginning, so it
+// returns false after the first record that is none. It notes each sum for later conversations.
 func (t *UsageTally) copyTest(lineage Lineage) func(tokenRecord) bool {
 	diverged := false
 	return func(c tokenRecord) bool {
@@ -259,7 +264,8 @@ func (t *UsageTally) copyTest(lineage Lineage) func(tokenRecord) bool {
 	}
 }
 
-// inheritedCost returns the cost with which a fork begins: its origin's at the time of the fork.
+// inheritedCost returns the cost of a model with which a fork begins: the last that its nearest
+// ancestor stated before the fork; 0 if none did.
 func (t *UsageTally) inheritedCost(lineage Lineage, model string) (cost float64) {
 	for _, a := range lineage.Ancestors {
 		for _, c := range t.statedCosts[a] {
@@ -361,9 +367,9 @@ func WindowOf(model string) int64 {
 	}
 	version = append(version, 0, 0)
 	switch major, minor := version[0], version[1]; {
-	case major == 0:
+	case major == 0: // the name has no version
 		return 0
-	case major > 4, major == 4 && minor > 6:
+	case major > 4, major == 4 && minor > 6: // these have the large window without the mark [1m]
 		return window1M
 	}
 	return window200k
