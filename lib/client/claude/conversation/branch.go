@@ -22,7 +22,7 @@ func takenBackRecords(path string, o conversation.Options) (gone map[int64]bool,
 		return nil, err
 	}
 	var links conversation.Branch
-	count := 0 // behind the last message: the path does not begin at a note that was written late
+	count := 0 // up to the last message: the path does not begin at a later note
 	add := func(rec record, at int64) bool {
 		if rec.id != "" && !rec.Sidechain {
 			begins := rec.Kind == "user" && rec.toRequest().Text != ""
@@ -136,7 +136,8 @@ func findID(line []byte) []byte {
 	return id
 }
 
-// idBefore returns the id of the last record before an offset, or nil if it is not near.
+// idBefore returns the id of the last record before an offset that is no subagent's, or nil if
+// there is none within MaxHeld bytes.
 func idBefore(path string, from int64) (id []byte, err error) {
 	if from == 0 {
 		return nil, nil

@@ -129,8 +129,8 @@ func (Writer) Restrict(w io.Writer, r io.Reader) error {
 	}
 }
 
-// restrictMode returns a record with a permission mode that asks. A hostile one can have the
-// key several times, or with escapes.
+// restrictMode returns a record with a permission mode that asks, or nil for what does not move
+// (see Restrict). A hostile record can have the key several times, or with escapes.
 func restrictMode(line []byte) []byte {
 	record := gjson.ParseBytes(line)
 	if !record.IsObject() || !gjson.ValidBytes(line) { // mutant never: TestRestrict

@@ -27,15 +27,15 @@ const (
 // inOrder reports whether the records that come are given as they come.
 func (o *ordering) inOrder() bool { return o.isOrdered && len(o.held) == 0 }
 
-// add gives a record and what waited for it, or holds it. Its line has size bytes. A prompt is
-// never held, so that who wants only the first one reads no further.
+// add gives a record and what waited for it, or holds it, and reports whether more are wanted. Its
+// line has size bytes. A prompt is never held: who wants only the first one reads no further.
 func (o *ordering) add(rec record, at int64, size int) bool {
 	if o.inOrder() {
 		return o.giveRecord(rec, at)
 	}
 	switch {
 	case rec.id == "" || rec.parent == "" || rec.Sidechain || o.given[conversation.HashID(rec.parent)]: // it waits for nothing
-	case rec.personRequest().Text != "": // what is held is of the turn before
+	case rec.personRequest().Text != "": // a prompt; what is held is of the turn before
 		if !o.flush() {
 			return false
 		}

@@ -127,7 +127,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 // header collects the metadata from the records at both ends of a file.
 type header struct {
 	conversation.Metadata           // from the front
-	firstIsRoot           bool      // First follows no other record
+	firstIsRoot           bool      // the record of FirstID follows no other one
 	unnamed               bool      // a subagent's of a version that names its parent only in the records
 	ownTime               time.Time // the time of a record that is never copied
 	custom, generated     string    // the titles
@@ -173,7 +173,7 @@ func (h *header) addFromStart(rec record) {
 }
 
 // addFromEnd adds a record from the end, the last one first. It parses only a line that can have
-// what is still missing.
+// what is still missing, and always wants more: any line can be a title.
 func (h *header) addFromEnd(line []byte) bool {
 	end := line[max(len(line)-1024, 0):] // where the client writes most of them
 	has := func(key string) bool { return bytes.Contains(end, []byte(key)) || bytes.Contains(line, []byte(key)) }
@@ -241,7 +241,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 	each = o.SkipTakenBack(func(at int64) bool { return gone[at] }, each)
 	r := records{resultsDir: resultsFolder(f), id: string(f.ID), forSummary: o.ForSummary, tokensOnly: o.TokensOnly, Giver: conversation.Giver{Each: each}, given: map[uint64]bool{}}
 	order := ordering{giveRecord: r.readRecord, isOrdered: o.TokensOnly || o.From > 0 && !o.ForSummary}
-	var timedLine []byte // the last of the records that only a time is needed of
+	var timedLine []byte // the last line with a time, for a cost-state, which has none
 	line := func(line []byte, at int64) bool {
 		if o.Skip != nil && order.inOrder() && !isAsking(line) && o.Skip(line) {
 			return true
@@ -337,7 +337,7 @@ func (r *records) giveText(e conversation.Entry, kind conversation.Kind, text st
 
 // giveUser gives what the person typed, or ran with "!", and the results of tools.
 func (r *records) giveUser(e conversation.Entry, rec record) {
-	// The output follows its command.
+	// The command is one record and its output the next; the command's id is the CallID of both.
 	if command, output := rec.Message.personCommand(); command != "" || output != "" {
 		e.Kind, e.Tool, e.CallID, e.Text, e.Target = conversation.Call, "Bash", rec.id, command, command
 		if command == "" {
@@ -627,7 +627,7 @@ func parseReset(text string, said time.Time) time.Time {
 		case err != nil:
 			continue
 		case f.full:
-		case f.dated:
+		case f.dated: // this year's day, or next year's if it is past
 			if parsed = parsed.AddDate(said.Year(), 0, 0); parsed.Before(said.AddDate(0, 0, -1)) {
 				parsed = parsed.AddDate(1, 0, 0)
 			}

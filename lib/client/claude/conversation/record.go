@@ -255,8 +255,8 @@ func parseEnds(front, back []byte) record {
 	return rec
 }
 
-// firstAndLastLines returns the first and the last lines of a prompt whose text is longer than that. A
-// line that is cut is left out: half a secret would not be recognised.
+// firstAndLastLines returns the first and the last lines of a prompt that is longer than front and
+// back, the ends of its record. A line that is cut is left out, as half a secret is not found.
 func firstAndLastLines(front, back []byte) (text string, ok bool) {
 	front, ok = bytes.CutPrefix(bytes.TrimPrefix(front, []byte(`,"content":`)), []byte(`"`))
 	if !ok {
@@ -374,7 +374,7 @@ func (rec record) othersMessages() (all []claudehook.Message) {
 	if rec.Kind == "attachment" {
 		m, meta, origin = rec.queuedPrompt()
 	}
-	sent := origin == "channel" || origin == "peer"
+	sent := origin == "channel" || origin == "peer" // even if it is marked as the client's (meta)
 	if rec.Sidechain || rec.Compacted || meta && !sent || !sent && !byPerson(origin) {
 		return nil
 	}
@@ -432,8 +432,8 @@ func (m message) promptText() string {
 }
 
 // messageText returns the person's part of a text. A slash command is one line with its
-// arguments. Text that the client or another agent wrote in the person's name, and the
-// person's own shell commands, give "".
+// arguments. Text that the client or another agent wrote in the person's name, a command to the
+// client, and the person's own shell commands give "".
 func messageText(s string) string {
 	s = claudehook.Typed(s)
 	switch {

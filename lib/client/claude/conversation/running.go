@@ -141,8 +141,8 @@ func (Reader) KeepsResults(f conversation.File) bool {
 	return err == nil
 }
 
-// fullResult returns a result in full if it is kept in that folder. A summary has no use for
-// that.
+// fullResult returns a result in full if it is kept in dir, else text, which may be its beginning.
+// A summary has no use for more.
 func fullResult(text, dir string, summary bool) string {
 	if summary || !strings.HasPrefix(text, "<persisted-output>") {
 		return text

@@ -142,8 +142,8 @@ func pluginHooks(dir string) string {
 	return filepath.Join(dir, manifest.Hooks)
 }
 
-// blockers finds an administrator's settings that allow no hooks but some: only their own,
-// or those of plugins too.
+// blockers finds an administrator's settings that keep gt's hooks from running: they allow only
+// their own hooks, or those and a plugin's, and gt is in neither.
 func blockers(a wiring.Agent) []wiring.Blocker {
 	blocked := map[string]string{} // the file, by its setting
 	for _, s := range a.Sources {
