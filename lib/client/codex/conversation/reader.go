@@ -222,7 +222,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		return true
 	}}}
-	frontState := begin // which stays as it is, for a second reading of the front
+	frontState := begin // begin stays as it is, for a second reading of the front
 	var meta bool
 	takeFront := func(line []byte) {
 		rec := parseRecord(line)
@@ -233,10 +233,10 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		frontState.readRecord(rec, 0)
 	}
-	frontTooLong := false // whether to read more of the front
+	frontTooLong := false // the first line is longer than what Ends reads
 	var cwd string
 	isNaming := func(line []byte) bool { return bytes.Contains(line, []byte(`"thread_name_updated"`)) }
-	takeBack := func(line []byte) bool {
+	takeBack := func(line []byte) bool { // takes a line from the back of the file
 		if cwd != "" && facts.Model != "" && !facts.Last.IsZero() && !isNaming(line) {
 			return facts.Title == ""
 		}
@@ -256,8 +256,8 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		return true
 	}
-	inMiddle := f.Size > conversation.EndSize || !c.PlainText(f) // what back may not get
-	var namings [][]byte
+	inMiddle := f.Size > conversation.EndSize || !c.PlainText(f) // takeBack may miss front lines
+	var namings [][]byte                                         // of these, those with a title
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		if !whole {
 			frontTooLong = true
@@ -345,8 +345,8 @@ type keptState struct {
 	CWD         string   `json:"cwd,omitempty"`
 	Branch      string   `json:"branch,omitempty"`
 	Total       tokens   `json:"total"`            // the conversation's last total
-	LastRequest tokens   `json:"told"`             // the last request with a record of its own
-	Anew        bool     `json:"anew,omitempty"`   // the client reported that it has no token counts
+	LastRequest tokens   `json:"told"`             // the last token_usage_record's
+	Anew        bool     `json:"anew,omitempty"`   // the client told no counts, and may begin at zero
 	Asking      []string `json:"asking,omitempty"` // the calls that ask the person
 }
 
@@ -541,7 +541,7 @@ func (s *state) readRecord(rec record, at int64) bool {
 		if _, after, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, summaryStart) {
 			text = after
 		}
-		if len(s.pending) > 0 && s.pending[0].Text == text {
+		if len(s.pending) > 0 && s.pending[0].Text == text { // the answer was the summary
 			s.pending = s.pending[1:]
 		}
 		if s.givePending(at); text != "" || s.forSummary { // else only the server can read it
@@ -551,7 +551,7 @@ func (s *state) readRecord(rec record, at int64) bool {
 	case "response_item":
 		s.Items++
 		if len(s.pending) > 0 && p.Get("role").Str == "assistant" && slices.Equal(strings.Fields(s.pending[0].Text), strings.Fields(s.review)) && slices.Equal(strings.Fields(textOf(p.Get("content"))), strings.Fields(s.review)) {
-			s.pending = s.pending[1:] // newer versions record it as an answer as well
+			s.pending = s.pending[1:] // newer versions record a review as an answer as well
 		}
 		s.givePending(at)
 		s.giveItem(e, rec)
@@ -618,7 +618,7 @@ func (s *state) readTokenCount(e conversation.Entry, info gjson.Result) {
 		return
 	}
 	s.Total, s.Anew = totalTokens, false
-	if lastTokens == s.LastRequest {
+	if lastTokens == s.LastRequest { // its token_usage_record has given it
 		s.LastRequest = tokens{}
 		return
 	}
@@ -749,7 +749,7 @@ func (s *state) giveItem(e conversation.Entry, rec record) {
 }
 
 // personText returns the person's text in a user message. The client writes a lot into such
-// messages itself.
+// messages itself: newer versions name the kind of each part; see isInjected for others.
 func personText(p gjson.Result) string {
 	kinds := p.Get("internal_chat_message_metadata_passthrough.content_item_kinds").Array()
 	var parts []string

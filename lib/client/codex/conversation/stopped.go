@@ -36,7 +36,7 @@ func (*Reader) TurnStopped(path string, after time.Time) (time.Time, activity.Re
 
 // LimitEnd returns when the usage limit ends at which the last turn stopped. Codex 0.169 writes
 // the account's windows before the end of the turn; the turn's error has the time as a person
-// reads it.
+// reads it, which counts if no window is full. The lines come from the last one back.
 func (*Reader) LimitEnd(path string, after time.Time) time.Time {
 	var said, windows time.Time
 	limited := false

@@ -186,8 +186,8 @@ func configRefusal(config string) string {
 	return refused.String()
 }
 
-// findKeyLine returns the line of a config.toml that has the value with a key of jsonedit's form,
-// or what the value lies in, 0 if none is found.
+// findKeyLine returns the line of a config.toml that has the value with a key such as "a.b[0].c".
+// It is that of the key or of the longest that contains it, else of the first within it, else 0.
 func findKeyLine(config, key string) (line int) {
 	table, counts, longest := "", map[string]int{}, 0 // counts has the tables of each array so far
 	parser := unstable.Parser{}
@@ -233,7 +233,7 @@ func trustKey(h wiring.Handler, file string) (key, hash string) {
 	group, index := h.Node.Parent.Parent, slices.Index(h.Node.Parent.Items, h.Node)
 	key = fmt.Sprintf("%s:%s:%d:%d", file, &event, slices.Index(group.Parent.Items, group), index)
 
-	var s map[string]any
+	var s map[string]any // of it, Codex hashes the following, with its defaults
 	json.Unmarshal(h.Raw, &s)
 	hook := map[string]any{"type": "command", "async": s["async"] == true, "timeout": 600}
 	for _, k := range []string{"command", "timeout", "statusMessage"} {
