@@ -28,9 +28,9 @@ const (
 )
 
 type message struct {
-	key       uint64 // the hash of its id
-	first     int64  // where its first record begins
-	last, old position
+	key       uint64   // the hash of its id
+	first     int64    // where its first record begins
+	last, old position // of its last record, and of the one that an earlier Read gave, if another
 	state     int
 	goneAt    int64  // where the record is that took it back
 	kind      string // user, gemini, or "" for anything else
@@ -272,7 +272,7 @@ func (l *log) putMember(e member, hadMessages bool) (i int, ok bool) {
 }
 
 // findOriginals finds the originals of the copies at the end of a new list: they are at the end of
-// the list before.
+// the list before. It goes back through both, and stops where the kinds differ.
 func (l *log) findOriginals(before []int) {
 	for j := len(l.live) - 1; j >= 0; j-- {
 		m := &l.messages[l.live[j]]

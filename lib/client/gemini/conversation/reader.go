@@ -44,7 +44,8 @@ func FindIn(client, store string, each func(conversation.File)) error {
 	if err != nil {
 		return err
 	}
-	// When the client gave a project a name, it copied the files under its hash.
+	// When the client gave a project a name, it copied the files under its hash. Names are shorter:
+	// they come first, and a file under a hash that was seen under a name is left out.
 	sort.SliceStable(projects, func(i, j int) bool {
 		return len(projects[i].Name())/hashLength < len(projects[j].Name())/hashLength
 	})
@@ -114,8 +115,8 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	return facts, lost.Err()
 }
 
-// HasTyped reports whether a person typed something in a session. The client records that in
-// a separate file, for its arrow-key history.
+// HasTyped reports whether a person typed something in a session. The client records that in a
+// separate file, for its arrow-key history. It returns true if that cannot be read.
 func HasTyped(dir string, id session.ID, lost *conversation.ReadErrors) bool {
 	logs, err := atomicfile.Read(filepath.Join(dir, "logs.json"), conversation.MaxRecord)
 	if lost.Add(err); err != nil {
@@ -377,7 +378,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 			}
 		}
 		if m.last.line < o.From {
-			// The message before the first new one has the results of its calls.
+			// Only notes the calls with a result: the first new message repeats these results.
 			if i+1 < len(log.messages) && log.messages[i+1].last.line >= o.From {
 				entriesOf(messages.load(m.last), m, calls)
 			}
@@ -409,8 +410,8 @@ func (Reader) Skipped(f conversation.File) (int, error) {
 	return log.skipped, err
 }
 
-// nextUnread returns where the next Read begins if the messages from i on were not read. The
-// remaining records may come before message i.
+// nextUnread returns where the next Read begins if the messages from i on were not read: at the
+// first of their records that this Read should have given, which may come before message i.
 func (l *log) nextUnread(i int) int64 {
 	next := l.next
 	for _, m := range l.messages[i:] {
@@ -596,7 +597,7 @@ func PartsText(content gjson.Result) string {
 		var b strings.Builder
 		content.ForEach(func(_, p gjson.Result) bool {
 			if p.Type == gjson.String || p.IsObject() {
-				text := PartsText(p)
+				text := PartsText(p) // not a hook's, unless it is all (see StripInjected)
 				if !strings.HasPrefix(strings.TrimSpace(text), "<hook_context>") || content.Get("#").Int() == 1 {
 					b.WriteString(text)
 				}
