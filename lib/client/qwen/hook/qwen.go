@@ -30,8 +30,9 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	)
 }
 
-// headless reports whether a Qwen Code with these arguments runs without a person: they
-// have a prompt, as a flag's value or as a word.
+// headless reports whether a Qwen Code with these arguments runs without a person: they have a
+// prompt, as a flag's value or as a word. A word that can be the value of another flag counts only
+// if it is a sentence at the end.
 func headless(r contract.Run) bool {
 	words, alone := r.Words(), false
 	for i, word := range words {
