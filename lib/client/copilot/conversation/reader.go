@@ -325,8 +325,8 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 	})
 }
 
-// idsBefore returns the hashes of the ids of the events before from, if the event at from is one
-// of them again; otherwise none.
+// idsBefore returns the hashes of the ids of the events before from, if the event at from is one of
+// them again; otherwise none, as for most files, which have each event once.
 func idsBefore(path string, from int64) (ids map[uint64]bool, err error) {
 	ids = map[uint64]bool{}
 	next := ""
@@ -449,9 +449,9 @@ func (used usedTokens) entriesOf(ev event) (all []conversation.Entry) {
 	return all
 }
 
-// shutdownTotals returns the totals at the end of a run, for versions that do not report each
+// shutdownTotals returns the tokens at the end of a run, for versions that do not report each
 // request. Older versions report the totals of that run, newer ones (with AI credits)
-// those of the whole session.
+// those of the whole session, from which it subtracts what was used before.
 func (used usedTokens) shutdownTotals(e conversation.Entry, data gjson.Result) (all []conversation.Entry) {
 	isSessionTotal := data.Get("totalNanoAiu").Exists()
 	data.Get("modelMetrics").ForEach(func(model, m gjson.Result) bool {

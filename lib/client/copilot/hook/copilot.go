@@ -67,8 +67,8 @@ func killed(e contract.SessionEnd) bool {
 
 // runsForeignHooks reports whether Copilot runs this program as a hook; it runs Claude
 // Code's hooks, too. It sets COPILOT_CLI for all its children, which may include a Claude
-// Code, but the project's folder only for its hooks. Older versions do not set the
-// folder: there, Claude Code's own variables tell.
+// Code, but the project's folder only for its hooks. Older versions do not set the folder:
+// there, Claude Code's own variables tell. named reports that the wiring names its client.
 func runsForeignHooks(getenv func(string) string, named bool) bool {
 	return getenv("COPILOT_PROJECT_DIR") != "" ||
 		getenv("COPILOT_CLI") != "" && getenv("CLAUDECODE") == "" && (!named || getenv(names.CopilotSession) == "")
