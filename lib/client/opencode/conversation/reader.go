@@ -56,8 +56,8 @@ const positionShift = 20
 
 func (*Reader) Client() string { return "opencode" }
 
-// databases returns the databases in a folder, those that a sync tool copied last: the first that
-// has a session counts.
+// databases returns the databases in a folder. Copies by a sync tool come last, because the first
+// database that has a session counts.
 func databases(dir string, lost *conversation.ReadErrors) (paths []string) {
 	var copies []string
 	for _, e := range lost.List(dir) {
@@ -95,7 +95,7 @@ func (c *Reader) Find(store string, each func(conversation.File)) error {
 			})
 		})
 		if errors.Is(err, atomicfile.ErrNotRegular) {
-			err = fmt.Errorf("%v", err) // a folder with a database's name
+			err = fmt.Errorf("%v", err) // a folder of that name; Add ignores ErrNotRegular
 		}
 		if lost.Add(err); err != nil {
 			continue
@@ -406,7 +406,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 		return o.From, err
 	}
 	next := o.From
-	isReported := o.From == 0 || o.TakenBack == nil // false if what was read before is gone
+	isReported := o.From == 0 || o.TakenBack == nil // or, below, the last entry read before is there
 	sameTimeCount := int64(0)                       // entries of messages with the same time
 	for i, m := range all {
 		if i == 0 || m.created != all[i-1].created {

@@ -124,7 +124,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 			return err
 		}
 		at := c.TimeOrNow(step.Time()).UnixMilli()
-		at = max(last+1, min(at, c.Now.UnixMilli()-left))
+		at = max(last+1, min(at, c.Now.UnixMilli()-left)) // a millisecond is left for each later step
 		last, left = at, left-1
 		n := uint64(0)
 		// id returns an id of the step's time. Each call gives a later one.
