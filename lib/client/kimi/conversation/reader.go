@@ -53,7 +53,7 @@ func wireOf(root, cwd, id string) string {
 
 var unusual = lazyregexp.New(`[^a-z0-9._-]+`)
 
-// Folder returns the name of the folder with the sessions of a working folder.
+// Folder returns Kimi Code's name of the folder with the sessions of a working folder.
 func Folder(cwd string) string {
 	cwd = strings.TrimRight(cwd, "/")
 	const longest = 40

@@ -150,7 +150,7 @@ func renderTable(h wiring.Handler) string {
 }
 
 // parseTables returns the tables [[hooks]] of a text. It fails if they are not all the hooks that
-// the text has.
+// the text has, or if one cut out of the text does not say the same alone.
 func parseTables(text []byte) ([]table, error) {
 	all, err := decode(text)
 	if err != nil {
@@ -260,6 +260,7 @@ func checkOnlyOurs(before, after []byte, want []wiring.Handler) error {
 		return err
 	}
 	tables = slices.DeleteFunc(tables, func(t table) bool { return !t.hasHandler || t.handler.Binary == "" })
+	// The lengths come first, because DeepEqual tells a nil map from an empty one.
 	if len(tables) != len(want) || !reflect.DeepEqual(foreignHooks(oldContent), foreignHooks(newContent)) || len(withoutHooks(oldContent)) != len(withoutHooks(newContent)) || len(withoutHooks(oldContent)) > 0 && !reflect.DeepEqual(withoutHooks(oldContent), withoutHooks(newContent)) {
 		return errLayout
 	}
