@@ -174,8 +174,9 @@ const (
 	byUser    = "USER_EXPLICIT"
 )
 
-// personText returns what a step has of the person or, in a subagent's conversation, of the
-// agent that started it. What hooks and the client add in their name is not theirs.
+// personText returns what a step has of the person or, in a subagent's conversation, of the agent
+// that started it, whose steps can have another source. What hooks and the client add in their name
+// is not theirs, and of a step without a type only the source tells whose it is.
 func personText(r gjson.Result, subagent bool) (text string, ok bool) {
 	if kind := r.Get("type").Str; kind != "" && kind != userInput || !subagent && r.Get("source").Str != byUser || kind == "" && r.Get("source").Str != byUser {
 		return "", false
@@ -206,7 +207,7 @@ func modelOf(r gjson.Result) string {
 }
 
 // entriesOf returns the entries of a step. A tool's result is the step after its call, and
-// nothing else links them. twice is as in a short transcript.
+// nothing else links them. encodedTwice reports that it is a step of transcript.jsonl.
 func entriesOf(r gjson.Result, subagent, encodedTwice bool) (all []conversation.Entry) {
 	kind, source, content := r.Get("type").Str, r.Get("source").Str, r.Get("content").Str
 	give := func(e conversation.Entry) {
@@ -252,8 +253,8 @@ func entriesOf(r gjson.Result, subagent, encodedTwice bool) (all []conversation.
 	return all
 }
 
-// ownArguments returns a call's arguments without the two that only describe the call. With twice,
-// each value is a string that contains JSON.
+// ownArguments returns a call's arguments without the two that only describe the call. With
+// encodedTwice, each value is a string that contains JSON.
 func ownArguments(args gjson.Result, encodedTwice bool) gjson.Result {
 	if !args.IsObject() {
 		return args
