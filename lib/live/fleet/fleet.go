@@ -209,9 +209,9 @@ func (a *serverAnswer) setPanes(panes []tmux.Pane) {
 	}
 }
 
-// candidatePanes returns the panes in which an instance's agent can be: its pane, wherever that
-// is now, in the session where it was last if it is still there, too. If the pane is
-// unknown, as of a template's agent, it is one that has the mark or is in the session.
+// candidatePanes returns the indices in a.panes where an instance's agent can be. A known pane is
+// one at most: its window can be in several tmux sessions, and the instance's own comes first. If
+// the pane is unknown, as of a template's agent, it is any in that session or with the mark name.
 func (a *serverAnswer) candidatePanes(in *instance.Instance, name string) []int {
 	if in.TmuxPane == "" {
 		all := slices.Concat(a.bySession[in.TmuxSession], a.byMark[name])
@@ -229,12 +229,14 @@ func (a *serverAnswer) candidatePanes(in *instance.Instance, name string) []int 
 type seat struct {
 	pane                       tmux.Pane
 	proc                       process.Proc
-	suspended                  bool             // p is
+	suspended                  bool             // proc is
 	panePresence, procPresence process.Presence // of the pane and of what runs in it
 }
 
-// findSeat returns the pane of an instance's agent and the agent's process. name is the store's Name for
-// the instance. The pane can have the id of one of an earlier server, so what runs in it decides.
+// findSeat returns the pane of an instance's agent and the agent's process. name is the store's
+// Name for the instance, with which gt marks its panes. A new tmux server gives the ids of old
+// panes anew, so what runs in a pane decides. If no pane has the agent, panePresence is Dead, or
+// Unseen if tmux did not answer.
 func (a *serverAnswer) findSeat(in *instance.Instance, name string) seat {
 	for _, i := range a.candidatePanes(in, name) {
 		pane := a.panes[i]
@@ -270,6 +272,7 @@ func (a *serverAnswer) findSeat(in *instance.Instance, name string) seat {
 // findStartedAgents returns the processes that began as agents of instances of a state, by the stores'
 // Name, except those with known PIDs.
 func findStartedAgents(state place.State, known map[int]bool) map[string]process.Proc {
+	// The variable holds the PID of the agent itself, whose children inherit it.
 	began := func(pid int, variable string) bool {
 		_, at, _ := strings.Cut(variable, ":")
 		return strings.TrimSuffix(at, instance.Launched) == strconv.Itoa(pid)
@@ -291,9 +294,10 @@ func findStartedAgents(state place.State, known map[int]bool) map[string]process
 	return all
 }
 
-// agentProcesses yields each process that is an instance's agent or was started by one, with the value
-// of instance.Variable in its environment. It leaves out processes of gt and tmux, and those of another
-// home's state, to which an instance can move with its id. It reads no process that skip reports.
+// agentProcesses yields each process that is an instance's agent or was started by one, with the
+// value of instance.Variable in its environment. It leaves out processes of gt and tmux, and those
+// of another state folder, which can have an instance of the same id. It does not look at those
+// that skip reports.
 func agentProcesses(state place.State, skip func(pid int) bool) iter.Seq2[process.Proc, string] {
 	return func(yield func(process.Proc, string) bool) {
 		for _, pid := range process.ListPIDs() {
@@ -331,7 +335,8 @@ func StartedBy(store instance.Store, id instance.ID) (all []process.Proc) {
 func (l *Survey) findRestarted(m *Member, known *agent.Table) (pane tmux.Pane, p process.Proc, is bool) {
 	server := tmux.Server(m.TmuxServer)
 	r := m.Record
-	// A pane of a new server can have the number of the agent's last one.
+	// recorded: its hooks told of a pane, and of a process that runs. A pane of a new server can
+	// have the number of the agent's last one, so that number counts for a wanted agent only.
 	recorded := r != nil && r.TmuxPane != "" && (r.TmuxPane != m.TmuxPane || m.IsWanted()) &&
 		r.Live() && r.Process().IsAlive() && tmux.Server(r.TmuxServer).SameServer(server)
 	a := l.servers[server]
@@ -358,8 +363,9 @@ func (l *Survey) findRestarted(m *Member, known *agent.Table) (pane tmux.Pane, p
 	return tmux.Pane{}, process.Proc{}, false
 }
 
-// findOutside looks for the agent of a member that is in no pane of its own, and reports
-// whether it runs: in a pane to which it was brought back, or where tmux cannot be asked.
+// findOutside looks for the agent of a member that is in no pane of its own, and reports whether
+// it runs. One that was started again in another pane is adopted: m gets that pane and process.
+// For one that runs in no pane which tmux shows, m.Unanswered becomes an UnreachableError.
 func (l *Survey) findOutside(m *Member, known *agent.Table, store instance.Store) bool {
 	server := tmux.Server(m.TmuxServer)
 	if pane, p, is := l.findRestarted(m, known); is {
@@ -377,6 +383,7 @@ func (l *Survey) findOutside(m *Member, known *agent.Table, store instance.Store
 	}
 	e := &UnreachableError{Process: p}
 	environ, err := p.EnvironOf(process.Name(p.PID))
+	// No server answers at the socket, so the error names the one that the agent's TMUX tells.
 	if err == nil && !l.servers[server].serverRuns {
 		socket, pid, _ := strings.Cut(process.Variable(environ, "TMUX"), ",")
 		pid, _, _ = strings.Cut(pid, ",")
@@ -412,7 +419,8 @@ func (l *Survey) Panes(server tmux.Server) []tmux.Pane {
 	return all
 }
 
-// ReadStores returns the state of the instances of several stores, in their order.
+// ReadStores returns the state of the instances of several stores, in their order. It finds the
+// panes of all agents first: observe then searches the processes that are in none of them.
 func (l *Survey) ReadStores(places []StoreInstances) [][]Member {
 	var all []*instance.Instance
 	for _, p := range places {
@@ -531,8 +539,8 @@ func (m *Member) findSeat(store instance.Store) seat {
 	return m.survey.servers[tmux.Server(m.TmuxServer)].findSeat(m.Instance, store.Name(m.ID))
 }
 
-// observe determines the status of an instance's agent, which is at a seat. It returns nil
-// unless the screen is needed.
+// observe sets the status of an instance's agent, which is at a seat, and returns nil. If the
+// screen is needed for it, it returns what readScreen then sets the status by.
 func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *pendingScreen {
 	if m.TmuxSession == "" { // it was never started
 		m.Status = status.Stopped
@@ -547,7 +555,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *pen
 	case presence == process.Alive && server.isHidden:
 		m.Unanswered = ErrUnseen
 	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.findOutside(m, known, store):
-		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive
+		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive // it runs elsewhere
 		at.suspended = p.IsSuspended()
 		if m.LostPane() {
 			presence = process.Dead
@@ -642,14 +650,14 @@ func (m *Member) WhyBusy() string {
 	return status.WhyBusy(m.Status, m.Reason, m.Background)
 }
 
-// withEarlierReason returns got with the reason from before the start, if the agent waits since then and has
-// done nothing: its account is still at the earlier limit, or its turn was interrupted.
+// withEarlierReason returns got, with the reason from before the start if the agent has waited
+// since the start: its account is still at the earlier limit, or its turn was interrupted.
 func (m *Member) withEarlierReason(got status.Result) status.Result {
 	if got.Status != status.Waiting && got.Status != status.Idle || got.Reason != status.Done && got.Reason != "" || m.Record == nil {
 		return got
 	}
 	switch last := m.Activity(); {
-	case last.Since.IsZero() || !last.Since.Before(m.StartedAt):
+	case last.Since.IsZero() || !last.Since.Before(m.StartedAt): // no hook told of a time before
 	case last.Status == activity.Limited, last.Reason == activity.Spent:
 		got.Reason, got.DerivedFrom.At = status.Limited, last.Since
 	case last.CutOff() && m.stopObservation(status.OfActivity(status.Hook, last)).Status == "":
@@ -670,8 +678,9 @@ func (m *Member) setStatus(got status.Result) {
 	m.Status, m.Reason, m.Background, m.Since, m.QuietSince, m.NeedsLogin = got.Status, got.Reason, got.Background, got.DerivedFrom.At, got.Quiet, got.DerivedFrom.Login
 }
 
-// SuspendedProcess returns the agent's process if it is suspended, as after Ctrl-Z: in its pane,
-// or the one below that of which its hooks told. tmux itself continues one that it started.
+// SuspendedProcess returns the agent's process if it is suspended, as after Ctrl-Z, or else an
+// unset one. It is the pane's process, or the one below it that the hooks recorded: tmux continues
+// a process that it started itself, but not one that a shell or a launcher started there.
 func (m *Member) SuspendedProcess() process.Proc {
 	if m.suspended {
 		return m.Process
@@ -708,9 +717,9 @@ func (m *Member) LastAnswer(clean func(string) string) string {
 	return sum.Answer
 }
 
-// Topic returns what the agent is about: the person's title, unless its name says the same, else
-// its client's, else its last request, also that of the session that handed over to it; else the
-// topic of its last start.
+// Topic returns what the agent is about: the person's title, unless its name says the same; else
+// what the client calls the session, or its last request; else the same of the session that handed
+// over to it; else the topic of its last start.
 func (m *Member) Topic() string {
 	topic := m.Title
 	if plainLetters(term.Clean(topic)) == plainLetters(m.Name) {
@@ -745,6 +754,7 @@ func (m *Member) findWorkFolder() string {
 	if at == m.Path {
 		return m.Path
 	}
+	// Only the top of another worktree of the same repository counts.
 	if top := git.Top(m.Path); top == at || place.Real(top) == place.Real(at) || git.Top(at) != at {
 		return m.Path
 	} else if is, _ := git.IsWorktreeOf(at, top); !is {
@@ -782,8 +792,9 @@ func plainLetters(s string) string {
 	}, s)
 }
 
-// Sessions returns the agent's session and those that it follows, newest first, as far as they
-// ran after since. The first that it was forked from, or that others has, ends them.
+// Sessions returns the agent's session and its predecessors, newest first, as far as they ran
+// after since. They end before the session that the agent was forked from, and before one in
+// others, the current sessions of all agents: that one counts for its own agent.
 func (m *Member) Sessions(others map[session.ID]bool, since time.Time) []session.ID {
 	all := []session.ID{m.CurrentID}
 	for r := m.Record; r != nil; {
@@ -856,8 +867,8 @@ func (m *Member) registryObservation() status.Observation {
 	return status.Observation{}
 }
 
-// stopObservation returns the observation that the running turn was stopped, if the client writes
-// that into the conversation.
+// stopObservation returns the observation that the turn was stopped, if the client has written that
+// into the conversation. told is what the hooks said last: only a turn that runs or asks can stop.
 func (m *Member) stopObservation(told status.Observation) status.Observation {
 	stopper, ok := m.reader().(conversation.Stopper)
 	if !ok || told.Status != status.Running && !told.Reason.Asks() || m.conversationStore() == "" {
@@ -910,7 +921,7 @@ func RunsAgent(p process.Proc, pane tmux.Pane, name string) bool {
 	return runsNamed(p, process.Name(p.PID), pane, name)
 }
 
-// runsNamed is Runs for a process whose program is known.
+// runsNamed is RunsAgent for a process whose program is known.
 func runsNamed(p process.Proc, program string, pane tmux.Pane, name string) bool {
 	if !p.IsSet() {
 		return true
@@ -941,7 +952,7 @@ func PaneProcess(pane tmux.Pane) (process.Proc, process.Presence) {
 	return seen.Proc, is
 }
 
-// lookAtPane is Run with all that was seen of the process.
+// lookAtPane is PaneProcess with all that was seen of the process.
 func lookAtPane(pane tmux.Pane) (process.Seen, process.Presence) {
 	if pane.Dead {
 		return process.Seen{}, process.Dead
@@ -976,8 +987,8 @@ func (m *Member) leftConversation() bool {
 	return m.Record.Ended() && m.Record.Reason != LeftReason && m.Record.Process().IsAlive()
 }
 
-// successorBegan returns when the process p began to which the session handed over, and zero
-// if it handed over to none, or has a hook told of the next session.
+// successorBegan returns when p began, if it is the process to which the session handed over and
+// no hook has told of the next session yet. Otherwise it returns the zero time.
 func (m *Member) successorBegan(p process.Proc) time.Time {
 	r := m.Record
 	if r.Outcome != session.Handoff || !p.IsSet() || r.Process().IsAlive() {
@@ -990,9 +1001,9 @@ func (m *Member) successorBegan(p process.Proc) time.Time {
 	return began
 }
 
-// startObservation returns the observation that the session began or was resumed, if what its hooks told
-// is not of a later turn. Some clients run the hook of the start beside that of the first prompt,
-// and either may be the last.
+// startObservation returns the observation that the session began or was resumed. It is zero if
+// told, the hooks' last report, is of a turn of the same process: some clients run the hook of the
+// start beside that of the first prompt, so the start may be recorded last.
 func (m *Member) startObservation(told status.Observation) status.Observation {
 	start := status.OfStart(m.Record)
 	if told.Status != status.Running || !told.At.Before(start.At) || !m.Record.Process().IsAlive() {

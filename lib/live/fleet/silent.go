@@ -26,7 +26,7 @@ func (m *Member) setSilence() {
 	if m.Status != status.Running || m.Record == nil || now.Sub(m.Since).Abs() < silentAfter {
 		return
 	}
-	told, last := m.Activity().Since, m.Since
+	told, last := m.Activity().Since, m.Since // last becomes the last sign of any kind
 	asleep := process.Slept(told, m.Activity().Awake, now)
 	if beat := keepalive.Read(m.home); beat != nil && beat.SessionID == m.Record.ID {
 		told = beat.Timestamp
@@ -81,15 +81,15 @@ func isCommand(began, start, last time.Time) bool {
 	return began.Sub(start) > settleTime && last.Sub(began) < signSlack
 }
 
-// NoteSilence keeps whether the person is told of the agent's silence, and reports whether
-// that was otherwise before.
+// NoteSilence records that the person is told of the agent's present silence, or with told false
+// that they are not, and reports whether that was otherwise before.
 func (m *Member) NoteSilence(told bool) (changed bool, err error) {
 	at := time.Time{}
 	if told {
 		at = m.SilentSince
 	}
 	err = activity.Change(m.home, m.Record.ID, func(s *activity.State) bool {
-		changed = told == s.SilentTold.Before(m.SilentSince)
+		changed = told == s.SilentTold.Before(m.SilentSince) // before: of none, or of an earlier one
 		s.SilentTold = at
 		return changed
 	})
