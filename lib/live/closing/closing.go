@@ -43,7 +43,7 @@ func IntendStop(s session.Store, id session.ID, stop session.Stop) error {
 	return s.Stop(id, stop)
 }
 
-// ExpectStop is Intend for a session of any home. It does nothing without a record.
+// ExpectStop is IntendStop for a session of any home. It does nothing without a record.
 func ExpectStop(state place.State, id session.ID, stop session.Stop, warn func(error)) error {
 	h, ok, err := home.OfSession(state, string(id))
 	if err != nil || !ok {
@@ -84,10 +84,10 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 		return err
 	}
 	if e.ByClient && r != nil && r.Handoff != nil && r.Handoff.Kind == session.KindCycle {
-		return nil
+		return nil // the conversation goes on in a new process
 	}
 	if e.Headless.IsSet() && r != nil && !r.Ended() && r.WaitsForPerson(e.At, e.Headless) {
-		return nil
+		return nil // a headless run of another process leaves the person's session as it is
 	}
 	r, ended := s.End(e.At, e.ID, e.Outcome, e.Reason, e.Args...)
 	if ended != nil && !errors.Is(ended, session.ErrEnded) {
@@ -99,7 +99,9 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 	return ended
 }
 
-// cleanUp cleans up after a session that has ended.
+// cleanUp marks a session as ended in its keepalive file and its state. If it has no successor, its
+// checkpoint is removed, and the notes that it was told are closed. If it had no prompt, the notes
+// and the hand-over that it took wait for the next session instead.
 func (e End) cleanUp(s session.Store, r *session.Record) (err error) {
 	if h := keepalive.Read(s.Home); h != nil && h.SessionID == r.ID && h.State != keepalive.Ended {
 		h.State, h.Timestamp, h.Awake = keepalive.Ended, e.At.UTC(), 0
