@@ -170,7 +170,7 @@ func (f Facts) newestFrom(least Source) (newest Observation, found bool) {
 			continue
 		case o.At.Before(f.Started), age < -maxClockSkew, f.MaxAge > 0 && age > f.MaxAge && o.Status != Stopped:
 			continue
-		case age < 0:
+		case age < 0: // the clock was set back since
 			o.At = f.Now
 		}
 		if !found || o.At.After(newest.At) || o.At.Equal(newest.At) && o.Source > newest.Source {
