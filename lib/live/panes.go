@@ -147,7 +147,7 @@ func namedByEnviron(known *agent.Table, environ []string) func(name string) agen
 }
 
 // topmostAgent returns the topmost agent that runs below a process, recognized by a name of its
-// program.
+// program, and PID 0 if there is none.
 func topmostAgent(table process.Table, pid int, client func(name string) agent.Client) (int, agent.Client) {
 	for _, pid := range table.Descendants(pid) {
 		for name := range agent.ProgramNames(pid) {
@@ -181,11 +181,11 @@ func (a Agent) Transcripts() iter.Seq[string] {
 }
 
 // ShowsQuestion reports whether an agent's screen, captured with its styles, shows a question that
-// can be answered. told is what its hooks report: no hook tells of each question.
+// can be answered. told is what its hooks report, which do not tell of every question.
 //
-// A question without a selected option counts if a hook told of one, or if the screen ends in it.
-// Elsewhere its words are of the conversation, and in the input box they are a draft. What a
-// client offers when its account is spent cuts off no turn.
+// A question counts if a hook told of one, if an option is selected, or if the screen ends in it.
+// Other words like those of a question are of the conversation, or a draft in the input box. What
+// a client offers after a limit or a failure does not count, because no turn waits for it.
 func ShowsQuestion(c agent.Client, styled string, told status.Observation) bool {
 	q, asks := c.Question(styled)
 	switch {
