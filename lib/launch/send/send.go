@@ -194,7 +194,8 @@ func (t Target) trySend(text string, limits Limits) (Proof, error) {
 	return t.awaitProof(text, earlier, begin, limits)
 }
 
-// typeIn pastes a text into the input box and waits until it has arrived.
+// typeIn pastes a text into the input box and waits until it has arrived. screen is what it
+// showed before, and within bounds the wait for each piece of the text.
 func (t Target) typeIn(text, screen, earlier string, begin time.Time, within time.Duration) (err error) {
 	_, box := t.Client.Input(screen)
 	all := cutPieces(text, t.Client.PasteSize)
@@ -202,13 +203,13 @@ func (t Target) typeIn(text, screen, earlier string, begin time.Time, within tim
 		if err := t.Server.Paste(t.Pane, piece); err != nil {
 			return err
 		}
-		before, empty := box, within
+		before, empty := box, within // empty is how long the box may stay empty
 		if i == 0 && t.showsLoss(text) {
 			empty = within / 10
 		}
 		box, err = t.awaitArrival(before, i > 0, begin, within, empty)
 		switch {
-		case !errors.Is(err, ErrNotArrived), empty == within:
+		case !errors.Is(err, ErrNotArrived), empty == within: // it has arrived, or err is final
 		case t.readSight(begin) == Unknown: // it may have been taken unseen
 			box, err = t.awaitArrival(before, i > 0, begin, within, within)
 		default:
@@ -308,6 +309,7 @@ func (t Target) hookHeard(text, earlier string, since time.Time) (reported, anot
 	if !at.After(since) {
 		return false, false
 	}
+	// A hook that reported no words leaves the earlier ones; its prompt counts as the text.
 	own := []rune(withoutSpace(text))
 	another = words != earlier && !strings.Contains(withoutSpace(words), string(own[:min(len(own), distinct)]))
 	return !another, another
@@ -394,8 +396,8 @@ func IsPrompt(e conversation.Entry, text string, after time.Time, alone bool) bo
 	return said == text || !alone && strings.Contains(said, text)
 }
 
-// cutPieces cuts a text into pieces of at most size bytes. The last of several is short: Qwen
-// Code shows a long paste as a placeholder, and on a busy machine submits the last
+// cutPieces cuts a text into pieces of at most size bytes; 0 is no limit. The last of several is
+// short: Qwen Code shows a long paste as a placeholder, and on a busy machine submits the last
 // placeholder instead of its text.
 func cutPieces(text string, size int) (all []string) {
 	cut := func(at int) bool {
@@ -464,10 +466,10 @@ func (t Target) capture() (screen string, err error) {
 	return screen, err
 }
 
-// awaitArrival waits until a text is in the input box and the box, which showed before until then, has
-// stopped changing. more says that the text follows another piece, and so may be added
-// outside the visible part. It waits within for a client that is deaf, and empty for one whose
-// box stays empty.
+// awaitArrival waits until a pasted text is in the input box and the box has stopped changing, and
+// returns what the box shows. before is what it showed until then. follows says that the text
+// follows another piece, and so may be added outside the visible part. A client that drops what is
+// typed has within to change that. A box that stays empty for emptyWait means ErrNotArrived.
 //
 // It returns errTaken if the client took the text, typed since a time, before it was seen.
 // OpenCode delays an Enter, so one that was repeated for the prompt before can submit this
@@ -490,6 +492,7 @@ func (t Target) awaitArrival(before string, follows bool, since time.Time, withi
 		case t.Client.DropsPrompt(screen) && now.Sub(begin) <= within: // Enter comes afterwards
 			continue
 		case follows && box == first && now.Sub(begin) < restWait:
+		// In a box of unknown look, any change counts as the text.
 		case known && shown == agent.Draft, !known && box != before || !known && !seenSince.IsZero():
 			if seenSince.IsZero() {
 				seenSince = now

@@ -8,12 +8,12 @@ import (
 
 // state is the state of a text after its first Enter.
 //
-//	typed    The box shows the text. It becomes due when Enter should have emptied the box.
-//	due      Enter has to be pressed again. Then it is typed.
-//	emptied  The box is empty. It becomes typed if the box shows something again, because the
-//	         client redraws its screen.
-//	proven   The box stayed empty for long enough; proof is set.
-//	failed   err is set. The text may still be in the box.
+//	textTyped    The box shows the text. Enter is due once it should have emptied the box.
+//	enterDue     Enter has to be pressed again. Then the state is textTyped.
+//	boxEmptied   The box is empty. If it shows something again, because the client redraws its
+//	             screen, the state is textTyped.
+//	takenProven  The box stayed empty for long enough; proof is set.
+//	sendFailed   err is set. The text may still be in the box.
 type state int
 
 const (
@@ -51,8 +51,8 @@ type submission struct {
 	shown                 bool          // the screen has shown the text
 	worked                bool          // the screen has shown that the agent works
 
-	proof Proof // set when proven
-	err   error // set when failed
+	proof Proof // set when takenProven
+	err   error // set when sendFailed
 }
 
 func newSubmission(first time.Time, limits Limits) *submission {
@@ -69,7 +69,7 @@ func (s *submission) takeView(v view) state {
 	case v.input != agent.NoInput:
 		return s.judgeGone(v)
 	case v.time.Sub(s.firstEnter) < s.limits.Hook: // the client redraws its screen, and the text may still be there
-		if s.emptySince.IsZero() {
+		if s.emptySince.IsZero() { // as it was at the last view with a box
 			return textTyped
 		}
 		return boxEmptied
@@ -91,7 +91,8 @@ func (s *submission) judgeInBox(v view) state {
 }
 
 // judgeGone returns the state of a text that is not in the box. A hook's report may be a late
-// one about the prompt before, so the box has to stay empty for a moment too.
+// one about the prompt before, so the box has to stay empty for a moment too. It has to stay empty
+// twice as long where no hook tells: of a busy agent, and of a client without hooks.
 func (s *submission) judgeGone(v view) state {
 	if s.emptySince.IsZero() {
 		s.emptySince = v.time
@@ -111,7 +112,7 @@ func (s *submission) judgeGone(v view) state {
 		s.err = ErrRefused
 		return sendFailed
 	case s.refused != nil && settled <= noteWait:
-		return boxEmptied
+		return boxEmptied // the client may log yet that it dropped the text
 	case v.hookReported && settled > 2*pollInterval:
 		s.proof = Hook
 	case s.busy && settled > 4*pollInterval:
@@ -126,12 +127,13 @@ func (s *submission) judgeGone(v view) state {
 	return takenProven
 }
 
-// judgeUnreported returns the state of a text that is not in the box, and of which no hook has
-// told in time. An empty box proves nothing: only the conversation does. The text is
-// certainly not taken if nothing shows it: no hook, no conversation and no screen. Another
-// conversation that has it leaves that open.
+// judgeUnreported returns the state of a text that has been out of the box for settled, and of
+// which no hook has told in time. A conversation that has it proves that it was taken. If there is none
+// to read, or the screen has shown the text or work, the empty box suffices (Screen). If nothing
+// shows the text until the end (over), it was not taken. A guess, a text in what may be another
+// agent's conversation, leaves that open, and counts as Screen at the end.
 func (s *submission) judgeUnreported(v view, settled time.Duration) state {
-	over, sight := settled > s.limits.Submit, Absent
+	over, sight := settled > s.limits.Submit, Absent // also between two readings
 	switch {
 	case s.sight == nil && !v.otherReported:
 		sight = Unknown
