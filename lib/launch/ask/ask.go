@@ -158,7 +158,7 @@ func (p *Predecessor) serverNames() []string {
 	if real, err := filepath.EvalSymlinks(files[0]); err == nil { // a link of the person or of gt to the account
 		files[0] = real
 	}
-	for dir := p.Dir; !a.Elsewhere; dir = filepath.Dir(dir) {
+	for dir := p.Dir; !a.Elsewhere; dir = filepath.Dir(dir) { // of the folder and of all above it
 		files = append(files, filepath.Join(dir, filepath.Base(usual), a.ServersFile))
 		if dir == filepath.Dir(dir) {
 			break
@@ -199,7 +199,7 @@ func (p *Predecessor) Command(stream bool) string {
 	if change := p.accountChange(); strings.Contains(change, "=") {
 		words = append(words, change)
 	}
-	const scratch, folder = "\x00", `"$(mktemp -d)"`
+	const scratch, folder = "\x00", `"$(mktemp -d)"` // scratch stands for folder until the rest is quoted
 	words = slices.Concat(words, a.Variables(scratch), p.Client.Command, p.askArguments(scratch, stream && len(a.Stream) > 0))
 	for i, w := range words {
 		if name, ok := strings.CutSuffix(w, scratch); ok { // a variable, or ""
@@ -302,8 +302,9 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // Import has a client store a conversation that only the client itself can write. write writes
-// the file that the client reads. The model is the one that the person used last, or the first.
-// Import fails unless the client prints the conversation's id.
+// the file that the client reads. Before, Import sets to.Model to the model that the person used
+// last, or the first that the client lists. It fails unless the client prints the conversation's
+// id.
 func Import(env *cli.Env, agents *agent.Table, client agent.Client, i conversation.Importer, to *conversation.Copy, write func(io.Writer) error) error {
 	if to.Model = i.Model(account.Stores(client.Name, env.Getenv), place.ConfigHome(env.Getenv)); to.Model == "" {
 		out, complaint, err := runToEnd(env, agents, client, to.CWD, i.Models())

@@ -76,6 +76,7 @@ func sweepScratch(dir, boot string) {
 		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
 			continue
 		}
+		// The words are PID, start, the namespace if there is one, and what MkdirTemp adds.
 		words := strings.Split(strings.TrimPrefix(filepath.Base(path), scratchPrefix), "-")
 		pid, err := strconv.Atoi(words[0])
 		if err != nil || len(words) < 3 {
@@ -127,7 +128,7 @@ type database struct {
 	changedAt, logChangedAt int64
 }
 
-// probe returns the sizes and times by which seed notices a write. They are zero without a file.
+// probe returns the sizes and times by which seedDatabases notices a write, zero without a file.
 func probe(path string) database {
 	var d database
 	if info, err := os.Lstat(path); err == nil {
