@@ -155,9 +155,10 @@ func clientMatcher(known *agent.Table, c agent.Client) func([]string) bool {
 	}
 }
 
-// judgePath returns how the client of a path of processes up to its pane was started, or why a
-// successor cannot be started so. A process that no launcher started must have the bounds of the
-// one above it.
+// judgePath returns what the client of a path was started in, or why a successor cannot be started
+// in the same. path is what walkPath walked, and server the tmux server. From what one launcher
+// started to the next launcher or the client, the bounds (process.Bounds) may not change, but for
+// what that program changes itself.
 func (w walkedPath) judgePath(path []process.Info, server int) (l Launcher, err error) {
 	if i := w.stranger; i >= 0 {
 		l.Boxed = true
@@ -263,6 +264,7 @@ func TypedWords(known *agent.Table, c agent.Client, p process.Proc) (words []str
 	if w.shell >= 0 {
 		end = w.shell
 	}
+	// The stranger starts the client in a way of its own, so it is what a person types instead.
 	if s := w.stranger; s >= 0 && s < end && (w.shell >= 0 || pane >= 0) {
 		return asTyped(path[s].Args), true, len(path[s].Args) == 0
 	}

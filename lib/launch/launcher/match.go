@@ -24,7 +24,8 @@ type walkedPath struct {
 }
 
 // walkPath examines a path of processes, from the client to the first process of its pane. same
-// recognizes the client by its arguments.
+// recognizes the client by its arguments. Each process is compared with the one below it: it is
+// a launcher if its arguments contain those of that one.
 func walkPath(path []process.Info, same func(args []string) bool) walkedPath {
 	w := walkedPath{stranger: -1, shell: -1}
 	script := false // the process below is a shell script, which only its own arguments explain
@@ -128,7 +129,7 @@ func possibleTyped(args []string) [][]string {
 	}
 	all := [][]string{args}
 	if name := filepath.Base(args[0]); !runsLine(args) && (process.IsShell(name) || process.IsInterpreter(name)) {
-		for i := 1; i < min(len(args), 3); i++ {
+		for i := 1; i < min(len(args), 3); i++ { // at most one option precedes the script
 			if !strings.HasPrefix(args[i], "-") {
 				all = append(all, args[i:])
 				break

@@ -104,7 +104,8 @@ func wordText(w *syntax.Word, home string) (text string, ok bool) {
 	return text, true
 }
 
-// unquoteLiteral returns an unquoted piece of a word. first says that it begins the word.
+// unquoteLiteral returns an unquoted piece of a word, with home for a ~ that begins it. first says
+// that it begins the word. ok is false if a shell would expand it otherwise.
 func unquoteLiteral(value, home string, first bool) (text string, ok bool) {
 	switch {
 	case first && home != "" && (value == "~" || strings.HasPrefix(value, "~/")):
