@@ -219,7 +219,7 @@ func earliestInCircle(n *Node, nodes map[session.ID]*Node) session.ID {
 	}
 }
 
-// Walk calls each for every session, parents before children and Side before Next.
+// Walk calls each for every session, parents before children and Branches before Next.
 func (c Chain) Walk(each func(*Node)) {
 	// a loop, because a line of ten thousand would make a deep stack
 	var line func(n *Node)

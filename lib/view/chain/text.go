@@ -108,7 +108,7 @@ func (v View) addRows(rows []row, n *Node, head, tree string, depth int) []row {
 			if side.Link == Follows {
 				rows = append(rows, row{tree: tree + l.down, words: side.DescribeLink(n.Session)})
 			}
-			if depth == maxDepth {
+			if depth == maxDepth { // deeper ones are indented no further
 				branch, below = "", ""
 			}
 			rows = v.addRows(rows, side, tree+branch, tree+below, min(depth+1, maxDepth))
@@ -201,7 +201,7 @@ func (v View) writeTable(b *strings.Builder, rows []row) {
 		}
 	}
 	// A narrow table drops the least important columns, as it does those that are empty.
-	for _, j := range []int{1, 2, 4, 3} {
+	for _, j := range []int{1, 2, 4, 3} { // agent, address, duration, start
 		if v.Width > 0 && room < 12 && widths[j] > 0 {
 			room += widths[j] + len(gap)
 			widths[j] = 0
