@@ -166,9 +166,9 @@ func (s step) nextTick(t time.Time) time.Time {
 
 const maxTicks = 20000
 
-// ticks returns about n marks on the axis, and above them the day, month or year where it
-// changes. Marks below are at least near apart, those above at least wide. Days are shown without
-// their year if all are in year.
+// ticks returns about as many marks on the axis as wanted, and above them the day, month or year
+// where it changes. Marks below are at least minBelow apart, those above at least minAbove, as
+// shares of the axis. Days are shown without their year if all are in year.
 func (s scale) ticks(wanted int, minBelow, minAbove float64, year int) (below, above []tick) {
 	if len(s.pieces) == 0 {
 		return nil, nil

@@ -181,6 +181,7 @@ func (p *Picture) zoomLevels() []level {
 	for range maxLevels {
 		width := float64(plotWidth * zoom)
 		var l level
+		// A time needs 42 pixels, and a day above it 90.
 		l.below, l.above = p.scale.ticks(16*zoom, 42/width, 90/width, p.Now.Year())
 		if len(all) > 0 && len(l.below)+len(l.above) > maxLevelMarks {
 			break

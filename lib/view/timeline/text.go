@@ -26,7 +26,7 @@ const (
 type cell struct {
 	text  string
 	style *palette.OutcomeStyle // nil: faint
-	rank  int                   // what is stronger stays
+	rank  int                   // a cell of a higher rank is not overwritten
 	words bool                  // to be read, and in no colour
 }
 
@@ -74,6 +74,7 @@ func (p *Picture) Text(style palette.Style, width int) string {
 	col := func(f float64) int { return min(max(int(f*float64(columns)), 0), columns-1) }
 	lead := strings.Repeat(" ", widest+2)
 
+	// With its gap, a time needs 7 columns, and a day above it 13.
 	below, above := p.scale.ticks(max(columns/8, 2), 7/float64(columns), 13/float64(columns), p.Now.Year())
 	for i, marks := range [][]tick{above, below} {
 		if text := marksLine(marks, columns, col, i == 0); text != "" {
@@ -137,7 +138,8 @@ func (p *Picture) isDense(columns int) bool {
 	return p.By != Session && columns >= leastBar+countWidth && len(p.bars) > len(p.lanes)*columns/2 && len(p.bars) > 3*columns
 }
 
-// density draws, for each column, how many sessions ran and how many crashed.
+// density draws a line for each lane: in each column, a block as high as the number of sessions
+// that ran, in the colour of crashes if a quarter of them crashed.
 func (p *Picture) density(line func(string), labels []string, widest, columns, width int, style palette.Style, col func(float64) int) {
 	steps := []rune("▁▂▃▄▅▆▇█")
 	if style.ASCII {
@@ -209,7 +211,7 @@ func (p *Picture) drawCells(row []cell, b *bar, g glyphs, style palette.Style, c
 	from, to := col(p.scale.position(b.from)), col(p.scale.position(b.to))
 	if p.By == Session && b.above >= 0 {
 		above := p.bars[b.above]
-		turn := col(p.scale.position(above.to))
+		turn := col(p.scale.position(above.to)) // where the thread from the other leaves its bar
 		if b.link != chain.Follows {
 			turn = max(col(p.scale.position(above.from)), from-3)
 		}
@@ -234,7 +236,7 @@ func (p *Picture) drawCells(row []cell, b *bar, g glyphs, style palette.Style, c
 		body = g.fading
 	}
 	for i := from; i < to; i++ {
-		if row[i].rank == 2 && row[i].style != nil {
+		if row[i].rank == 2 && row[i].style != nil { // another bar is there
 			row[i] = cell{text: g.several, style: b.style, rank: 2}
 			continue
 		}

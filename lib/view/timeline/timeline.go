@@ -46,7 +46,7 @@ type Options struct {
 
 // bar is a session. It keeps only what is drawn, for there may be very many.
 type bar struct {
-	id, chainID, linkedID session.ID // other is the session that it is linked to
+	id, chainID, linkedID session.ID // linkedID is the session that it is linked to
 	short, about, work    string
 	facts                 unique.Handle[sharedFacts]
 	from, to              time.Time     // as far as they are in the picture
@@ -85,7 +85,8 @@ type Picture struct {
 	last   time.Time // latest end
 }
 
-// Layout arranges sessions in lanes on an axis.
+// Layout arranges sessions in lanes on an axis. It leaves out those without a start, and cuts off
+// what was before o.Since.
 func Layout(sessions iter.Seq[*catalog.Session], o Options) *Picture {
 	p := &Picture{Options: o}
 	for s := range sessions {
@@ -288,7 +289,7 @@ func (p *Picture) formatSpan(b *bar) string {
 	case b.style.Outcome == catalog.Active:
 		until = " until now"
 	case b.isOpen:
-		return text
+		return text // its end is not known
 	case from.YearDay() == to.YearDay() && from.Year() == to.Year():
 		until = " to " + to.Format("15:04")
 	case from.Year() != to.Year():
