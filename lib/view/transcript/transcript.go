@@ -50,7 +50,7 @@ func Tool(name string) string { return "> " + name }
 
 // Note prints a remark of gt.
 func (p *Page) Note(text string) {
-	p.Speaker = "-"
+	p.Speaker = "-" // so that the next paragraph has a heading
 	p.Put("\n")
 	p.remark(text)
 }
