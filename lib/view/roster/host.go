@@ -17,7 +17,7 @@ import (
 // Hosted is an agent in a list of all hosts. Its Member is nil if it is another host's.
 type Hosted struct {
 	Row
-	Host, Name, StatusText, Agent, Group, Folder string // Text is the status with its reason
+	Host, Name, StatusText, Agent, Group, Folder string // StatusText is the status with its reason
 
 	Status  status.Status
 	Reason  status.Reason

@@ -48,7 +48,7 @@ func (c Changes) String() string {
 // counts as 0. A folder in no repository has none.
 func ReadChanges(folders []string, within time.Duration) map[string]*Changes {
 	begin := time.Now()
-	tops, foldersIn := []string{}, map[string][]string{} // the first folders are asked first
+	tops, foldersIn := []string{}, map[string][]string{} // by repository; the first are asked first
 	for _, folder := range folders {
 		top := git.Top(folder)
 		if foldersIn[top] == nil {
