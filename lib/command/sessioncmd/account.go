@@ -102,8 +102,8 @@ type accountMove struct {
 	size     int64
 }
 
-// planAccountMove finds what of an agent's conversation has to be under another account. It changes
-// nothing. An agent without a conversation has no files.
+// planAccountMove returns which files of an agent's conversation another account needs. to is that
+// account's folder. It changes nothing. An agent without a conversation has no files.
 func planAccountMove(at scope, m fleet.Member, to string) (c accountMove, err error) {
 	c.to = to
 	client := at.Table().FindClient(m.Agent)
@@ -242,7 +242,7 @@ func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, 
 		}
 		return m.NoteTranscript(filepath.Join(dir, move.files[len(move.files)-1]))
 	}
-	if held.Account = dir; client.AccountChange(at.Env.Getenv, dir) == "" { // it keeps files beside its usual folder
+	if held.Account = dir; client.AccountChange(at.Env.Getenv, dir) == "" { // the client uses dir anyway
 		held.Account = ""
 	}
 	b, err := r.StartHeld(held, true)

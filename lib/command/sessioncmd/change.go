@@ -116,8 +116,8 @@ type rm struct {
 	cut
 }
 
-// checkUnshared returns an error if a title or folder is that of several agents, also of archived ones,
-// which give way to the others elsewhere: the wrong worktree would be gone.
+// checkUnshared returns an error if the name means several agents. Elsewhere archived ones give way
+// to the others, but here the wrong worktree could be gone.
 func (c *rm) checkUnshared(at scope) (err error) {
 	all, _ := at.Store.ReadInstances() // what follows reports what cannot be read
 	if found := instance.FindFirst(all, instance.Matchers(c.Name, at.Env.Abs(c.Name), at.Store.Session)); len(found) > 1 {

@@ -162,7 +162,7 @@ func (e *examination) examine(members []fleet.Member) {
 			e.addFinding(unreachable, m.Name, "cannot be reached: "+lost.Error(), lost.Remedy())
 		case errors.As(m.Unanswered, &away):
 			e.addFinding(openElsewhere, m.Name, "cannot be seen: "+away.Error(), "if that is gone for good: gt-session start --gone "+m.Name)
-		case m.Process.IsSet() || m.Unanswered != nil:
+		case m.Process.IsSet() || m.Unanswered != nil: // it runs, or may run
 		default:
 			e.examineStopped(m)
 		}
@@ -237,6 +237,8 @@ func (e *examination) examineStopped(m *fleet.Member) {
 	}
 }
 
+// findHolder returns the process that has the conversation of an agent open, or nil. Most agents
+// are in no registry and have no live record: for them it need not read the registries again.
 func (e *examination) findHolder(m *fleet.Member) *live.Holder {
 	_, noted := e.runs[m.CurrentID]
 	if m.CurrentID == "" || !noted && (m.Record == nil || !m.Record.Live()) {

@@ -33,9 +33,9 @@ type hostAgent struct {
 	name  string
 }
 
-// findOnHost returns the agent on another host that a name means, or nil. No agent of this host
-// has an '@' in its name, but titles and folders have. What can be a name is resolved there, where
-// an agent of that name may have been made just now.
+// findOnHost returns the agent on another host that a name means, or nil if it means none. No agent
+// of this host has an '@' in its name, but titles and folders have. What can be a name is left to
+// that host, where an agent of that name may have been made just now.
 func findOnHost(env *cli.Env, name string) (*hostAgent, error) {
 	state := place.StateOf(env.Getenv)
 	hosts := peer.NewHosts(state)

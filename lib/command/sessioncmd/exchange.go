@@ -307,7 +307,7 @@ func parseAgent(at scope, f fields) (*instance.Instance, error) {
 		f.readField("created_at", &created), f.readField("updated_at", &updated), f.getTime("archived_at", &in.ArchivedAt),
 	)
 	label := cmp.Or(at.Env.Line(cmp.Or(title, string(in.ID)), 80), "an agent") // its name in messages
-	if title = at.Env.Line(title, 200); title != in.Name || in.Title != "" {
+	if title = at.Env.Line(title, 200); title != in.Name || in.Title != "" {   // exportAgent writes the name if there is no title
 		in.Title = title
 	}
 	words, plain := strings.Fields(command), !strings.ContainsAny(command, "'\"\\$`;|&<>()*?[]{}~#")
@@ -372,7 +372,7 @@ func readWrapper(env *cli.Env, f fields, in *instance.Instance) error {
 		switch {
 		case words[0] != launcher.CommandMark:
 			in.Launcher = words
-		case f[formatName] == nil: // agent-deck keeps flags so
+		case f[formatName] == nil: // agent-deck keeps an agent's flags in a wrapper: {command} FLAG...
 			in.Args = words[1:]
 		}
 	}

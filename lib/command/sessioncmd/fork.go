@@ -48,7 +48,7 @@ func (c *fork) Run(env *cli.Env, at scope) (err error) {
 	}
 	original := parent.CurrentID
 	if original == "" || original.Invented() || !parent.IsResumable() {
-		if original = parent.ForkOf; original == "" {
+		if original = parent.ForkOf; original == "" { // a fork that has not begun is a copy of that
 			return cli.Fail(cli.AnswerNo, fmt.Errorf("%s has no conversation yet", parent.Name), "gt-session new starts another agent")
 		}
 	}
@@ -71,7 +71,7 @@ func (c *fork) Run(env *cli.Env, at scope) (err error) {
 		return cli.Fail(cli.Usage, err)
 	}
 	if c.Group != nil {
-		if in.Group, err = parseGroup(*c.Group); err != nil && in.Group != "" {
+		if in.Group, err = parseGroup(*c.Group); err != nil && in.Group != "" { // "" is none
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (c *fork) Run(env *cli.Env, at scope) (err error) {
 	}
 	var made []*instance.Instance
 	var failed error
-	for n := 1; len(made) < c.Times && failed == nil; n++ {
+	for n := 1; len(made) < c.Times && failed == nil; n++ { // n goes past names that are taken
 		one := in
 		if n > 1 {
 			one.Name = instance.Variant(in.Name, fmt.Sprintf("-%d", n))

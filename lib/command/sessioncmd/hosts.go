@@ -71,7 +71,8 @@ func warnAway(env *cli.Env, h peer.Host) {
 	}
 }
 
-// printNamed finds the host of the command's NAME@HOST.
+// printNamed prints the status of c.Name: an agent of this host, or one of another host (NAME@HOST)
+// as that host told last.
 func (c *summed) printNamed(env *cli.Env) error {
 	name, at, ok := peer.SplitAddress(c.Name)
 	own, err := roster.OwnHost(env)
@@ -120,7 +121,8 @@ func (c *summed) printNamed(env *cli.Env) error {
 	return nil
 }
 
-// printProgress prints what an agent is at, on a screen. A pipe gets one line, at once.
+// printProgress prints what an agent is at, on a terminal only: a program that reads the status
+// gets one line, at once.
 func printProgress(at scope, m fleet.Member) error {
 	env := at.Env
 	if term.Width(env.Stdout, env.Getenv) == 0 {

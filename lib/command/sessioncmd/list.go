@@ -186,8 +186,9 @@ type listResult struct {
 	unread error
 }
 
-// findRows returns the rows of the agents in these scopes that the flags choose: the archived
-// alone, those that have moved away as well, or those that have ended for good as well.
+// findRows returns the rows of the agents in these scopes that the flags choose. Archived ones are
+// left out, unless c asks for them: alone (Only), if they moved away (Moves), or all (All). All and
+// a State that is not listed otherwise add the archived and closed sessions of templates.
 func (c *list) findRows(env *cli.Env, at []roster.Listed) (l listResult) {
 	own := ""
 	if c.Hosts || slices.Contains(c.Columns, "host") {
@@ -396,7 +397,7 @@ func lookUpColumns(env *cli.Env, rows []row, shown func(string) bool, within tim
 		failed(unread)
 	}
 	current, last := map[session.ID]bool{}, ""
-	for _, r := range rows { // those of a scope follow each other
+	for _, r := range rows { // those of a scope follow each other, and each scope is read once
 		if r.Member != nil && r.Scope.Store.Dir != last {
 			last = r.Scope.Store.Dir
 			instances, _ := r.Scope.Store.ReadInstances() // the list has said what is unreadable

@@ -293,7 +293,7 @@ func findFolder(env *cli.Env, dir string) (string, error) {
 	if env.DirDeleted && !filepath.IsAbs(dir) { // env.Dir is a parent, which nobody means
 		return "", cli.Fail(cli.Usage, errors.New("the current folder was deleted"), "go to another one, or give the whole path of one")
 	}
-	if dir = env.Abs(cmp.Or(dir, ".")); !utf8.ValidString(dir) || strings.ContainsRune(dir, utf8.RuneError) { // which kong makes of it
+	if dir = env.Abs(cmp.Or(dir, ".")); !utf8.ValidString(dir) || strings.ContainsRune(dir, utf8.RuneError) { // kong makes RuneError of other bytes
 		return "", cli.Fail(cli.Usage, fmt.Errorf("the folder's name is not UTF-8: '%s'", dir), "rename it: gt keeps names in JSON")
 	}
 	info, err := os.Stat(dir)

@@ -14,7 +14,8 @@ import (
 	"gt/lib/view/roster"
 )
 
-// findMeant returns the instances that a name means. All that a list prints of one names it.
+// findMeant returns the instances that a name means: by instance.Matchers, which know all that a
+// list prints of one. Archived and closed ones count only if no other matches in the same way.
 func findMeant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	found := instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
 	if open := instance.OpenInstances(found); len(open) > 0 {
@@ -62,7 +63,8 @@ func findByName(at scope, all []*instance.Instance, unread error, name string) (
 	return nil, cli.Fail(cli.AnswerNo, fmt.Errorf("there is no agent '%.80s'", name), hint)
 }
 
-// findStrangers returns the agents that gt did not start with a pane or an actor's name.
+// findStrangers returns the agents in tmux that gt did not start, and whose pane or actor is called
+// name.
 func findStrangers(at scope, name string) (found []*instance.Instance) {
 	name = peer.NewHosts(at.Store.State).LocalName(name)
 	if at.Profile != "" || name == "" {

@@ -232,7 +232,7 @@ func (c *move) moveToHost(at scope) error {
 	out := peer.OutboxOf(state)
 	var l peer.Letter
 	id, waits := "", false
-	if in.Moved != nil { // an earlier move was interrupted
+	if in.Moved != nil { // an earlier move was interrupted, and its parcel may wait in the outbox
 		id = in.Moved.Parcel
 		if l, waits, err = out.MovingTo(host.Name, id); err != nil {
 			return err
@@ -296,8 +296,8 @@ func (c *move) askHost(env *cli.Env, p parcel.Packer, in *instance.Instance, hos
 	return err
 }
 
-// notTakenError returns the error for an agent that another host does not take: what gt-session there
-// said in lines.
+// notTakenError returns the error for an agent that another host does not take. said is what
+// gt-session printed there, with its hints; stays is a hint for here.
 func notTakenError(env *cli.Env, host, name, said, stays string) error {
 	var why string
 	var hints []string
@@ -316,7 +316,7 @@ func notTakenError(env *cli.Env, host, name, said, stays string) error {
 // for the move.
 func takeBack(at scope, in *instance.Instance, parcelID string) error {
 	ran, err := parcel.Cancel(at.Store, in.ID, parcelID, true, at.Env.Now())
-	if err != nil && cli.ExitCode(err) == cli.AnswerNo { // gt-relay did it
+	if err != nil && cli.ExitCode(err) == cli.AnswerNo { // gt-relay has taken it back
 		return nil
 	}
 	if err == nil && ran {

@@ -67,7 +67,7 @@ func (c *start) findLimit(at scope, in *instance.Instance) (limitSpan, error) {
 			}
 		}
 		one.since, one.till = m.Since, m.LimitedUntil
-	case m.Process.IsSet():
+	case m.Process.IsSet(): // it runs, at no limit
 	default:
 		if one.since = m.LimitedAt(); !one.since.IsZero() {
 			one.till = m.LimitEnd(m.StartedAt.Add(time.Minute))

@@ -27,7 +27,7 @@ type revive struct {
 // ends the agent, and then starts the next one in the same pane.
 const crashDelay = 3 * time.Second
 
-// Run starts the agent again, unless something else has started it within breath.
+// Run starts the agent again, unless something else has started it within crashDelay.
 func (c *revive) Run(env *cli.Env) error {
 	dir, id := filepath.Split(c.Name)
 	stores, err := instance.Stores(town.Personal(env.Getenv).State)

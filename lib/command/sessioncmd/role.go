@@ -39,7 +39,7 @@ func (c *newOne) buildInstance(at scope) (*instance.Instance, agent.Client, erro
 	}
 	var id identity.Identity
 	var err error
-	dir, own := "", "" // own is the role's folder
+	dir, own := "", "" // where it works or its worktree comes from, and the role's folder
 	if c.Role != "" {
 		t := town.Find(at.Env.Getenv, at.Env.Dir)
 		if id, own, err = c.setRole(t, in); err == nil {
@@ -65,7 +65,7 @@ func (c *newOne) buildInstance(at scope) (*instance.Instance, agent.Client, erro
 		w, work, err := worktree.Plan(dir, c.Worktree, own)
 		in.Worktree, in.Path = &w, work
 		if err != nil {
-			return in, client, err
+			return in, client, err // in is for hintUnfinished
 		}
 	}
 	return in, client, nil
@@ -225,8 +225,8 @@ func alreadyRunsError(name string) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("%s is already running", name), "--replace ends it first")
 }
 
-// applyFlags applies the flags to an instance. If they change the client or the folder, the
-// instance loses its conversation.
+// applyFlags applies the flags, which in has, to the instance old. If they change the client or the
+// folder, old loses its conversation.
 func (c *newOne) applyFlags(old, in *instance.Instance, now time.Time) {
 	old.ArchivedAt = time.Time{}
 	moved := (c.Dir != "" || c.Role != "") && in.Path != old.Path
@@ -286,7 +286,7 @@ func anyPolecatRig(role string) (rig string, is bool) {
 	return rig, is && rig != "" && !strings.Contains(rig, "/")
 }
 
-// allocatePolecat chooses a polecat of a rig and, if c names none, a branch for its worktree. It
+// allocatePolecat sets c.Role to a polecat of a rig, and c.Worktree to a new branch if it is "". It
 // reuses the name of an idle polecat, whose instance and worktree it removes, or takes a
 // new name. No other command allocates in the town until release is called.
 func (c *newOne) allocatePolecat(at scope, rigName string) (release func(), err error) {

@@ -80,7 +80,7 @@ func (c *sendPrompt) sendToEach(at scope, names []string, text string) error {
 			return err
 		}
 		if !told[key] {
-			told[key], all = true, append(all, &instance.Instance{Name: name})
+			told[key], all = true, append(all, &instance.Instance{Name: name}) // for forEachInstance
 		}
 	}
 	begin := time.Now()
@@ -148,10 +148,10 @@ type sentPrompt struct {
 	scope
 	in      *instance.Instance
 	text    string
-	sentAt  time.Time // when it was sent
-	queued  bool
-	wasSent bool // it was sent
-	mark    conversationPlace
+	sentAt  time.Time         // when sending it began
+	queued  bool              // the agent is busy, and takes it up later
+	wasSent bool              // false if sending failed
+	mark    conversationPlace // the end of the conversation before, with Wait
 }
 
 // cleanText returns the text to type. Without --command it refuses what the client takes for a command.
@@ -207,7 +207,7 @@ func (c *sendPrompt) sendTo(at scope, name, text string) (s sentPrompt, report s
 		return s, "", err
 	}
 	if c.Wait {
-		_, s.mark, _ = lastAnswer(at, m, "", time.Time{}) // await reports read errors
+		_, s.mark, _ = lastAnswer(at, m, "", time.Time{}) // awaitAnswer reports read errors
 	}
 	to := send.Target{Server: tmux.Server(m.TmuxServer), Pane: m.Pane.ID, Client: at.Table().FindClient(m.Agent), Busy: m.Status == status.Running}
 	if to.Client.Dialect != "" && !c.Command {

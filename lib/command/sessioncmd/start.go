@@ -74,7 +74,7 @@ type begin struct {
 	resumes  bool // made to resume a conversation
 }
 
-// Run makes an instance and starts its agent, or changes the instance that former returns.
+// Run makes an instance and starts its agent, or changes the instance that findFormer returns.
 func (c *newOne) Run(env *cli.Env, at scope) (err error) {
 	if c.Message, err = readText(env, c.Message); err != nil {
 		return err
@@ -318,7 +318,7 @@ func (b begin) startAndReport(at scope, id instance.ID) error {
 	if err != nil {
 		return err
 	}
-	asks, tells := "", false
+	asks, tells := "", false // what the client asks, and whether its hooks ran
 	if b.Give != "" {
 		if err := giveNote(at.Env, in, b.Give); err != nil {
 			return cli.WithHint(err, "%s is kept; gt-session start %s starts it", in.Name, in.Name)
@@ -479,8 +479,8 @@ func (c *start) Run(env *cli.Env, at scope) (err error) {
 	})
 }
 
-// startAgent starts an agent, and returns what was done in a sentence: runs of one that runs
-// already.
+// startAgent starts an agent, and returns what was done in a sentence: runs if the agent runs
+// already. suffix names the agent's scope.
 func startAgent(by launch.Starter, in *instance.Instance, suffix, runs string) (string, error) {
 	b, err := by.Start(in.ID, false)
 	switch {
@@ -545,8 +545,8 @@ type restore struct {
 	hidden
 }
 
-// staysRunning reports whether an agent goes on running: in a pane, or after it lost its pane, if its
-// process has not ended at the time by. One that nobody can reach is ended by the start.
+// staysRunning reports whether an agent goes on running: in a pane, or without one if its process
+// still runs at the time by. One that lost its pane for good does not count: the start ends it.
 func staysRunning(m fleet.Member, by time.Time) bool {
 	return m.Process.IsSet() && (m.Pane.ID != "" || m.Adopted != nil || !live.AwaitGone([]process.Proc{m.Process}, time.Until(by)) && !m.LostPane())
 }
@@ -575,6 +575,7 @@ func (c *restore) Run(env *cli.Env) error {
 				unseen = append(unseen, m.Name+s.Suffix())
 				continue
 			}
+			// An agent of unknown status may run, but for one that --gone has given up.
 			if m.Managed == nil && m.IsWanted() && m.Moved == nil && !staysRunning(m, hungUp) && (m.Status != status.Unknown || away != nil) {
 				toStart = append(toStart, m.Instance)
 				starts := newStarter(s.Scope)

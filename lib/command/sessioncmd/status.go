@@ -111,7 +111,7 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	for _, one := range refusedLogins(by[status.Waiting]) {
 		rows = append(rows, [3]string{env.Line(strings.Join(one.names, ", "), maxCell), one.describeRefusal(env)})
 	}
-	for _, s := range roster.StatusOrder[:3] {
+	for _, s := range roster.StatusOrder[:3] { // waiting, error, running
 		for _, m := range by[s] {
 			if m.NeedsLogin || s == status.Running && m.SilentFor == 0 {
 				continue

@@ -279,7 +279,7 @@ const readTime = 2 * time.Second // how long the caller has to read the output b
 // that, cut asks about agents that are busy; now is its flag.
 func (w outliveFlag) detach(at scope, s agentSelection, now bool, done string) (bool, error) {
 	env := at.Env
-	if w.Outlive > 0 {
+	if w.Outlive > 0 { // this is the copy
 		signal.Ignore(syscall.SIGHUP)
 		if p, err := process.Find(w.Outlive); err == nil {
 			live.AwaitGone([]process.Proc{p}, readTime)

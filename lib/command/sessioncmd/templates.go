@@ -136,7 +136,7 @@ func readAllSessions(store instance.Store) (all []*instance.Instance, err error)
 // closed. With an error it can return those that it could read.
 func (c picked) findPicked(at scope, store instance.Store) (found []*instance.Instance, err error) {
 	var damaged error
-	if len(c.Names) == 0 { // an earlier generation may have another state and be missed
+	if len(c.Names) == 0 { // of a damaged file, an older copy counts, which may have another state
 		store.Warn = func(err error) { damaged = errors.Join(damaged, err) }
 	}
 	all, unread := readAllSessions(store)
@@ -168,8 +168,9 @@ func (c picked) findPicked(at scope, store instance.Store) (found []*instance.In
 	return found, unread
 }
 
-// forEachPicked does it to the picked sessions: to those in the usual state if the command names
-// neither sessions nor states, or to all that are not closed if usual is "".
+// forEachPicked calls do for the picked sessions: for those in the usual state if the command names
+// neither sessions nor states, or for all that are not closed if usual is "". done says what was
+// done. ends are the flags of a command that ends agents: it asks about busy ones first.
 func (c picked) forEachPicked(at scope, done string, usual lifecycle.State, do action, ends ...cut) error {
 	if len(c.Names) == 0 {
 		c.State = cmp.Or(c.State, string(usual))

@@ -48,7 +48,8 @@ func (u *statusList) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Run prints each agent that reaches the status. If one has ended, it waits for the others.
+// Run waits until each agent has the status or has ended. It prints those that reach the status;
+// the error names those that have ended without it.
 func (c *wait) Run(env *cli.Env, at scope) error {
 	left, _, err := agentSelection{Names: c.Names}.selectInstances(at)
 	if err != nil {
@@ -159,7 +160,8 @@ type agentAnswer struct {
 	isError   bool // the client wrote the text to report an error
 }
 
-// conversationOf returns what reads the conversation of an agent, and its file, which is the account's.
+// conversationOf returns what reads the conversation of an agent, and the conversation's file. It
+// fails for a file in no folder of the client's accounts.
 func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation.File, error) {
 	if m.Record == nil {
 		return nil, conversation.File{}, cli.Failf(cli.AnswerNo, "%s has no conversation yet that gt knows of", m.Name)
@@ -193,7 +195,7 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 
 // readLastAnswer reads the agent's last answer, starting at an offset. If asked is set, only the
 // answer to a prompt with that text counts, given at or after a time with a precision of
-// seconds. The parts of a message are joined.
+// seconds. The parts of a message are joined. next is the offset to read on from.
 func readLastAnswer(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a agentAnswer, next int64, err error) {
 	var id string
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
@@ -285,8 +287,8 @@ func (c *sendPrompt) awaitAnswer(env *cli.Env, s sentPrompt, begin time.Time) er
 	var m fleet.Member
 	var a agentAnswer
 	var waitsSince, asksSince time.Time
-	over := false // it has ended
-	worked := ""  // its last screen that showed that it works
+	over := false // the agent has ended
+	worked := ""  // the last screen that showed that the agent works
 	read := func() (r conversation.Reader, err error) {
 		r, f, err := conversationOf(s.scope, m)
 		if err == nil {
@@ -328,13 +330,13 @@ func (c *sendPrompt) awaitAnswer(env *cli.Env, s sentPrompt, begin time.Time) er
 			return false, nil
 		case m.Status != status.Waiting && m.Status != status.Idle, !m.Since.After(s.sentAt):
 			waitsSince, asksSince = time.Time{}, time.Time{}
-			return false, nil
+			return false, nil // it works, or has waited since before the prompt
 		}
 		if waitsSince.IsZero() {
 			waitsSince = time.Now()
 		}
 		r, err := read()
-		noConversation := r == nil && !s.queued
+		noConversation := r == nil && !s.queued // none can be read; a queued prompt has more time
 		failed := a.hasPrompt && working == "" && m.Status == status.Waiting && m.Reason != status.Done && time.Since(waitsSince) > failedWait
 		switch {
 		case a.hasPrompt && a.text != "":
