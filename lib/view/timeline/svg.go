@@ -257,7 +257,7 @@ func (p *Picture) heading() string {
 		if agent := b.facts.Value().agent; agent != "" {
 			agents[agent]++
 		}
-		if b.style.Letter == "c" {
+		if b.style.Letter == "c" { // a crash
 			crashes++
 		}
 	}

@@ -213,7 +213,7 @@ func (p *Picture) drawCells(row []cell, b *bar, g glyphs, style palette.Style, c
 		above := p.bars[b.above]
 		turn := col(p.scale.position(above.to)) // where the thread from the other leaves its bar
 		if b.link != chain.Follows {
-			turn = max(col(p.scale.position(above.from)), from-3)
+			turn = max(col(p.scale.position(above.from)), from-3) // it began while the other ran
 		}
 		for i := turn; i < from; i++ {
 			row[i] = cell{text: g.thread, rank: 1}
