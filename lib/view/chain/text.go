@@ -105,7 +105,7 @@ func (v View) addRows(rows []row, n *Node, head, tree string, depth int) []row {
 			if n.Next == nil && i == len(n.Branches)-1 && subagents <= maxSubagents {
 				branch, below = l.last, l.blank
 			}
-			if side.Link == Follows {
+			if side.Link == Follows { // a further successor, beside n.Next
 				rows = append(rows, row{tree: tree + l.down, words: side.DescribeLink(n.Session)})
 			}
 			if depth == maxDepth { // deeper ones are indented no further
