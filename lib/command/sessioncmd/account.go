@@ -155,7 +155,7 @@ func planAccountMove(at scope, m fleet.Member, to string) (c accountMove, err er
 		if err != nil || serr != nil || !filepath.IsLocal(name) {
 			return c, cmp.Or(serr, fmt.Errorf("'%s' is not in '%s'", path, c.from))
 		}
-		begins, _, err := parcel.CompareFiles(openFile, filepath.Join(to, name), real)
+		begins, _, err := parcel.CompareFiles(openFile, filepath.Join(to, name), real) // an older copy may be there
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return c, err
 		} else if err == nil && !begins {

@@ -267,7 +267,7 @@ const overdue = 10 * time.Minute // how long gt-reconcile may take for what it d
 
 // examineManaged looks at a session of a template that is longer in a state than gt-reconcile needs.
 func (e *examination) examineManaged(m *fleet.Member) {
-	since, state := time.Time{}, ""
+	since, state := time.Time{}, "" // what it does, and since when
 	switch m.Managed.State {
 	case lifecycle.Creating:
 		age := e.env.Now().Sub(m.Managed.CreatingAt)

@@ -717,7 +717,7 @@ func (c *attach) Run(env *cli.Env, at scope) error {
 	if err != nil {
 		return err
 	}
-	kind, terminal := env.Getenv("TERM"), ""
+	kind, terminal := env.Getenv("TERM"), "" // this terminal, and what tmux takes it for
 	server, peek := tmux.Server(m.TmuxServer), fmt.Sprintf("gt-session peek %s prints its screen", m.Name)
 	socket, _ := tmux.FromEnv(env.Getenv)
 	switch {

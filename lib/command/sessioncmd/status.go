@@ -155,7 +155,7 @@ func forTmux(by map[status.Status][]fleet.Member) string {
 	var parts []string
 	for _, s := range []string{string(status.Waiting), string(status.Error), string(activity.Silent)} {
 		all := by[status.Status(s)]
-		if s == string(activity.Silent) {
+		if s == string(activity.Silent) { // which is no status: such an agent runs
 			all = slices.DeleteFunc(slices.Clone(by[status.Running]), func(m fleet.Member) bool { return m.SilentFor == 0 })
 		}
 		if len(all) == 0 {
