@@ -262,7 +262,7 @@ func planLineOf(a tick.Action, name string) planLine {
 	return l
 }
 
-// printLine names a session that has no name yet by its template, with the slot if it has one.
+// printLine prints a line of a plan or tick. It names a new session by its template and slot.
 func printLine(env *cli.Env, asJSON bool, l planLine) error {
 	if asJSON {
 		return env.JSON(l)

@@ -115,6 +115,7 @@ type poolStatus struct {
 	Why      []string       `json:"why"` // what keeps it from its wanted state
 }
 
+// Run prints how many sessions each template wants and has, why, and the last change of a tick.
 func (c *status) Run(env *cli.Env) error {
 	w, err := c.openWorld(env)
 	if err != nil {
@@ -174,7 +175,8 @@ func stateOrder(state string) int {
 
 const mostWhy = 5 // limits the lines of status for a template
 
-// groupPools groups the sessions by template, those of the file first.
+// groupPools counts the sessions of each template, those of the file first, and says what keeps
+// each from its wanted state: the notes about it, and that the next tick changes it.
 func groupPools(p *perform.Plan, memory *perform.Memory) (pools []poolStatus) {
 	at := map[string]int{}
 	add := func(name string) *poolStatus {

@@ -13,8 +13,8 @@ func ownPath() (string, error) {
 	return atomicfile.ResolveLinks(self), err
 }
 
-// systemdUnit returns a user unit. Stopping it ends only this program: a tmux server that it
-// started has a scope of its own, and other children end by themselves.
+// systemdUnit returns a user unit that runs args in dir. Stopping it ends only this program: a tmux
+// server that it started has a scope of its own, and other children end by themselves.
 func systemdUnit(dir string, args []string, path string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
@@ -45,7 +45,7 @@ func systemdWord(s string) string {
 	return `"` + s + `"`
 }
 
-// launchdList returns a property list. Stopping it ends only this program, as with systemd.
+// launchdList is systemdUnit for launchd: a property list. Stopping it ends only this program, too.
 func launchdList(dir string, args []string, path string) string {
 	text := func(s string) string {
 		var b strings.Builder
