@@ -137,7 +137,8 @@ func describeEither(holds bool, does, found, elseDoes, elseFound string) func() 
 	return func() (string, string, error) { return does, found, nil }
 }
 
-// start makes the folder, plans, and runs the steps. If a step fails, it undoes the start.
+// start makes the worktree, plans, and runs the steps. If a step fails, it undoes the start.
+// It checks max_running before the worktree and again, with a place reserved, before the steps.
 func (l *Launch) start() error {
 	if err := l.checkAdmitted(); err != nil {
 		return err
@@ -173,7 +174,7 @@ func (l *Launch) start() error {
 		if err := s.run(); err != nil {
 			return l.undo(err)
 		}
-		release() // its process counts from here
+		release() // the agent's process counts now; further calls do nothing
 	}
 	return nil
 }
@@ -232,7 +233,7 @@ func (l *Launch) needsWorktree() bool {
 func (l *Launch) describeFolder() (does, found string, err error) {
 	if l.needsWorktree() {
 		w := l.Instance.Worktree
-		// explain makes nothing, so it does not know the place that a start would choose.
+		// Explain makes nothing, so it does not know the place that a start would choose.
 		if w == nil {
 			return "make a worktree of its own of " + l.Env.DisplayPath(l.Path), "the start finds its place", nil
 		}
@@ -242,8 +243,8 @@ func (l *Launch) describeFolder() (does, found string, err error) {
 	return "work in " + l.Env.DisplayPath(l.Path), "it is there", nil
 }
 
-// findFolder checks that the instance's folder is there, and is the one of the last start. Only
-// explain comes here without the worktree, which a start has made before.
+// findFolder checks that the instance's folder is there, and is the one of the last start, and
+// notes it. Only Explain comes here without the worktree, which a start has made before.
 func (l *Launch) findFolder() error {
 	if l.needsWorktree() {
 		return nil
@@ -385,7 +386,7 @@ func (l *Launch) RunsHooks() bool {
 func (l *Launch) hookSources() (how wiring.Client, a wiring.Agent, known bool, err error) {
 	getenv := func(key string) string {
 		if key == l.client.StoreEnv && l.Account != "" {
-			return l.Account
+			return l.Account // as the agent will see it
 		}
 		return l.Env.Getenv(key)
 	}
@@ -410,8 +411,9 @@ func (l *Launch) findConversation() {
 	}
 }
 
-// findPrompt plans the first prompt, after findConversation. In a town it is a beacon. A
-// resumed session of a template gets none, because it had the template's prompt.
+// findPrompt chooses the conversation and the first prompt: Prompt, in a town behind a beacon that
+// says why the agent starts, and elsewhere behind About. A resumed session of a template gets none,
+// because it had the template's prompt.
 func (l *Launch) findPrompt() error {
 	l.findConversation()
 	topic := l.About
@@ -592,8 +594,8 @@ func (l *Launch) markStarted(at time.Time) {
 	}
 }
 
-// makeSession starts the agent in a new tmux session, or in the running one's pane. It
-// writes the instance before each change, so that its file is always true.
+// makeSession starts the agent in a new tmux session, or in the pane of the one that runs or has
+// crashed. It writes the instance before each change, so that its file is always true.
 func (l *Launch) makeSession() error {
 	l.Desired, l.ArchivedAt = instance.Running, time.Time{}
 	started, id, at := l.StartedAt, l.SessionID, l.SessionAt
@@ -622,7 +624,7 @@ func (l *Launch) makeSession() error {
 		return err
 	}
 	var err error
-	inPane := l.alive || l.Revives
+	inPane := l.alive || l.Revives // it replaces the old agent in that one's pane
 	if l.pane = l.member.Pane; inPane {
 		if l.alive { // one that crashed is logged as a crash by who follows it
 			recordStop(l.Env, l.Store.State, l.member, l.now.Add(20*time.Second))
@@ -737,7 +739,7 @@ func (l *Launch) canShareSession(name string, panes []tmux.Pane) bool {
 	return l.ranBefore && l.Role == "" && !slices.ContainsFunc(panes, func(p tmux.Pane) bool {
 		program := process.Name(p.PID)
 		switch {
-		case p.Mark == mark: // unless it is being started
+		case p.Mark == mark: // the agent's own pane, which forbids it while it is being started
 			return program == "" || strings.HasPrefix(program, "gt-") || strings.HasPrefix(program, "tmux")
 		case p.Mark != "":
 			return true
@@ -794,7 +796,7 @@ func (l *Launch) findHolder(name string) string {
 // StopReason is the end reason in the records of sessions that gt-session ended.
 const StopReason = "gt-session stop"
 
-// recordStop records that a running agent is ended on purpose.
+// recordStop records that an agent is ended on purpose. If it lives after until, it was spared.
 func recordStop(env *cli.Env, state place.State, m fleet.Member, until time.Time) {
 	if r := m.Record; r != nil && !r.Ended() {
 		env.WarnError(closing.ExpectStop(state, r.ID, session.Stop{Reason: StopReason, Until: until}, env.WarnError))
@@ -871,7 +873,7 @@ func (l *Launch) awaitReady() (err error) {
 	return l.releasePane()
 }
 
-// releasePane has the pane close with its agent, once that has started, unless it stays.
+// releasePane makes the pane, which has remained so far, close with its agent, unless paneStays.
 func (l *Launch) releasePane() error {
 	if l.paneStays() {
 		return nil

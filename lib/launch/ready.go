@@ -84,10 +84,10 @@ func AwaitBegin(server tmux.Server, pane tmux.Pane, within time.Duration) (proce
 	}
 }
 
-// AwaitReady waits until the agent in a pane is ready: one of its hooks ran, its screen shows
-// that it works, takes a prompt or asks something, or it has run for settled, such as its
-// Patience. It fails if the agent ends first. asks reports that the client asks the person
-// something.
+// AwaitReady waits until the agent in a pane is ready: one of its hooks ran, its screen shows that
+// it works, takes a prompt or asks something, or it has run for settled (see ReadyPatience). It
+// fails if the agent ends first, or falls back to a shell. asks reports that the client asks the
+// person something.
 func AwaitReady(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, hookReported func() bool, settled time.Duration) (asks bool, err error) {
 	begin := time.Now()
 	var lookedAt, goneSince, promptSince time.Time
@@ -139,8 +139,8 @@ func AwaitReady(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Pr
 	}
 }
 
-// AwaitSurvival waits until the agent has begun in a pane and one of its hooks ran or it has run
-// for settled. It is for callers that look at their agents again anyway.
+// AwaitSurvival waits until the agent has begun in a pane and told reports one of its hooks, or it
+// has run for settled. It is for callers that look at their agents again anyway.
 func AwaitSurvival(server tmux.Server, pane tmux.Pane, within, settled time.Duration, told func() bool) error {
 	p, err := AwaitBegin(server, pane, within)
 	if err == nil {
@@ -168,7 +168,7 @@ func fallbackShell(c agent.Client, p process.Proc) string {
 
 // AcceptDialogs accepts the dialogs that a client shows at its start, and returns the options that
 // it chose. It ends when the client takes a prompt, works, or keeps asking something unknown: a
-// half-drawn dialog is unknown for a moment. After a limit it gives up without an error.
+// half-drawn dialog is unknown for a moment. After dialogsLimit it gives up without an error.
 // asks says that the client will ask about the folder, by its own files.
 func AcceptDialogs(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Proc, asks bool) (accepted []string, err error) {
 	quietTime := respawn.Undisturbed // how long an input box stays before no dialog is expected any more

@@ -21,7 +21,7 @@ func (l *Launch) successor() respawn.Successor {
 	return s
 }
 
-// findRun plans what the pane runs, and the session if it is known before the start.
+// findRun sets l.run to what the pane runs, and l.session, which is "" if only the start shows it.
 //
 // The agent is the command of tmux's pane; nothing is typed into a shell. Its arguments and
 // environment hold keys and long prompts, so they travel in a buffer of tmux's server
@@ -33,7 +33,7 @@ func (l *Launch) findRun() {
 	if l.typesPrompt() {
 		next.Prompt = ""
 	}
-	given := c.SessionIDFlag
+	given := c.SessionIDFlag // by which the client takes the id of its session
 	if l.forks {
 		given = c.ForkIDFlag
 	}
@@ -81,8 +81,8 @@ func (l *Launch) resumedID() session.ID {
 	return l.resumeID
 }
 
-// Begin starts an agent in a tmux session of its own, of which s has the name and what is not
-// the run's, and returns its pane. self is the program that calls respawn.Exec for --exec
+// Begin starts an agent in a tmux session of its own, of which s has all but what the run decides,
+// such as the folder, and returns its pane. self is the program that calls respawn.Exec for --exec
 // BUFFER; the run travels in that buffer. The pane remains when the agent ends, so that its
 // last words can be read.
 func Begin(server tmux.Server, self string, s tmux.NewSession, r respawn.Run) (pane tmux.Pane, err error) {

@@ -89,7 +89,7 @@ var (
 	errOtherRuns = errors.New("is already running")
 )
 
-// Start starts an instance's agent. again replaces an agent that runs.
+// Start starts an instance's agent. again replaces an agent that runs, which is ErrRuns otherwise.
 func (s Starter) Start(id instance.ID, again bool) (*Launch, error) {
 	held, err := s.Store.Hold(id, lockWait)
 	if err != nil {
@@ -135,13 +135,13 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	}
 	err = l.start()
 	if (errors.Is(err, tmux.ErrDuplicate) || errors.Is(err, errOtherRuns)) && s.isOwnSession(held.Instance) {
-		return s.StartHeld(held, again)
+		return s.StartHeld(held, again) // it finds the agent that runs there
 	}
 	return l, err
 }
 
-// checkNotMoved returns an error if the instance has moved to another machine, or is about to, and
-// nobody insists. A session runs in one place.
+// checkNotMoved returns an error if the instance has moved to another machine, or is about to,
+// because a session runs in one place. TakesBack insists: it then clears Moved.
 func (s Starter) checkNotMoved(in *instance.Instance) error {
 	hosts := peer.NewHosts(s.Store.State)
 	claims, err := hosts.Claims()
@@ -307,8 +307,8 @@ func (s Starter) sessionName(in *instance.Instance) string {
 	return "gt-" + name
 }
 
-// roleName returns the session name that Gas Town uses for a worker (S1), by which the
-// town's other programs find it.
+// roleName returns the session name that Gas Town uses for a worker, by which the town's other
+// programs find it.
 func (s Starter) roleName(in *instance.Instance) string {
 	if id, err := identity.Parse(in.Role); err == nil {
 		if prefixes, err := rig.Prefixes(town.Find(s.Env.Getenv, in.Path)); err == nil {

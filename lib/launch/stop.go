@@ -47,8 +47,8 @@ func StopPane(server tmux.Server, pane tmux.Pane, client agent.Client, kill bool
 	return server.KillPane(pane.ID)
 }
 
-// EndAgent ends an agent and its descendants by the same steps, from the quit command to SIGKILL, but
-// keeps the pane, which belongs to the person.
+// EndAgent ends an agent and its descendants by the steps of StopPane, but keeps the pane, which
+// may be the person's.
 func EndAgent(server tmux.Server, pane tmux.Pane, client agent.Client, root process.Proc, kill bool) {
 	treeOf := live.ProcessTree
 	if root.PID == pane.PID { // otherwise the terminal is the person's
@@ -113,7 +113,7 @@ type Stopper struct {
 
 // Stop stops an instance's agent. It first writes that the agent is not wanted and that its
 // session is being ended. Whoever then finds the process gone records it as killed, not as
-// crashed.
+// crashed. stopped reports that there was an agent.
 func (s Stopper) Stop(id instance.ID) (stopped bool, err error) {
 	held, err := s.Store.Hold(id, lockWait)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 	}
 	recordStop(s.Env, s.Store.State, m, until)
 	if held.Respawn {
-		// Otherwise outlive would keep the worktree in use for some seconds.
+		// Otherwise gt-session outlive would keep the worktree in use for some seconds.
 		_ = tmux.Server(held.TmuxServer).NotOnDeath(m.Pane.ID) // if this fails, revive finds the agent stopped
 	}
 	if client := s.Table.FindClient(m.Agent); held.Adopted != nil || m.Pane.ID == "" {

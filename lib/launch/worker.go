@@ -52,7 +52,7 @@ func (l *Launch) checkAdmitted() error {
 		return nil
 	}
 	most, err := rig.MaxPolecats(inTown, id.Rig)
-	if err != nil || most == 0 {
+	if err != nil || most == 0 { // without a limit
 		return err
 	}
 	all, err := l.Store.ReadInstances()
@@ -90,7 +90,7 @@ func (l *Launch) reserveSlot(warn func(error)) (release func(), err error) {
 		return release, nil
 	}
 	most := agent.LoadPreferences(place.Config(l.Env.Getenv), warn).Session.MaxRunning
-	if most == 0 {
+	if most == 0 { // without a limit
 		return release, nil
 	}
 	lock, err := instance.Personal(l.Store.State, "").LockStarts()
@@ -152,8 +152,8 @@ func (l *Launch) setRespawn() error {
 	return nil
 }
 
-// canRevive reports whether the agent crashed and may start again. It closes the pane of an
-// agent that the person left.
+// canRevive reports whether the agent crashed and may start again. It first records that the person
+// left it, if only its exit status shows that, and closes such a pane unless that is to remain.
 func (l *Launch) canRevive() (bool, error) {
 	if !l.member.Pane.Dead {
 		return false, nil
@@ -174,7 +174,7 @@ func (l *Launch) canRevive() (bool, error) {
 	return false, l.server.KillPane(l.member.Pane.ID)
 }
 
-// recordLeft closes the session's record if the agent exited with success: the person left it.
+// recordLeft records that the person left an agent that exited with success, and renews l.member.
 func (l *Launch) recordLeft() error {
 	left, err := l.server.ExitedCleanly(l.member.Pane.ID)
 	if err != nil || !left || l.member.Record == nil {
