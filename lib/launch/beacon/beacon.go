@@ -59,8 +59,8 @@ func Prompt(to identity.Identity, sender string, now time.Time, topic, molecule 
 	return line
 }
 
-// FromNote returns the first prompt of a session that takes over outside a town. subject is
-// the note's; told says that a hook prints the note.
+// FromNote returns the first prompt of a session that takes over outside a town. subject is the
+// note's. Unless a hook prints the note, the prompt tells the session to ask for it.
 //
 // FromNote removes the @ before a word of the subject, because clients read a file that a
 // prompt mentions by @.
