@@ -27,6 +27,7 @@ type content struct {
 	data []byte
 }
 
+// openContent opens the file, or the data of a content without a path.
 func (c content) openContent() (io.ReadCloser, error) {
 	switch {
 	case c.path == "":
@@ -62,7 +63,7 @@ func (w *writer) addMember(c content) (string, error) {
 	return name, err
 }
 
-// addJSON is add for a value.
+// addJSON is addMember for a value.
 func (w *writer) addJSON(v any) (string, error) {
 	data, err := openjson.File(v)
 	if err != nil {
@@ -71,7 +72,7 @@ func (w *writer) addJSON(v any) (string, error) {
 	return w.addMember(content{data: data})
 }
 
-// addNamed adds a member. It reads the content for size and digest only; write reads it again.
+// addNamed adds a member. It reads the content for size and digest; writeParcel reads it again.
 func (w *writer) addNamed(name string, c content) error {
 	one := Member{Name: name}
 	var err error
@@ -83,7 +84,7 @@ func (w *writer) addNamed(name string, c content) error {
 	return nil
 }
 
-// writeParcel writes the parcel. It calls last before the last member.
+// writeParcel writes the parcel. It calls beforeLast before the last member, which completes it.
 func (w *writer) writeParcel(out io.Writer, beforeLast func() error) error {
 	if err := w.addNamed(endName, content{data: []byte(w.manifest.ID)}); err != nil {
 		return err

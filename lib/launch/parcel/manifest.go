@@ -91,8 +91,8 @@ type Instance struct {
 	Departures []instance.Departure `json:"departures,omitempty"`
 }
 
-// Session is the session that the instance has, and what waits for it. Fields that end in
-// Member name members, and are "" if there is nothing.
+// Session is the session that the instance has, and what waits for it. Entries, Thread and
+// Checkpoint name members, and are "" if there is nothing.
 type Session struct {
 	ID        session.ID `json:"id"`
 	Agent     string     `json:"agent"`
@@ -308,7 +308,7 @@ func (g *Git) check() error {
 	return g.checkPlaces(func(name string) string { return name })
 }
 
-// filePaths returns those of the files.
+// filePaths returns the paths of the files.
 func (g *Git) filePaths() (all []string) {
 	for _, f := range g.Files {
 		all = append(all, f.Path)
@@ -324,8 +324,8 @@ func (g *Git) pathsWithFolder() []string {
 	return append(g.filePaths(), g.Within+"/*")
 }
 
-// checkPlaces returns an error if a file is below a link or another file of the parcel itself, or where
-// another one is. same returns a path as the file system compares it.
+// checkPlaces returns an error if a file is below a link or another file of the parcel itself, or
+// where another one is. asCompared returns a path as the file system compares it.
 func (g *Git) checkPlaces(asCompared func(string) string) error {
 	files := map[string]File{}
 	for _, f := range g.Files {

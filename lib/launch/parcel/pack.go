@@ -96,8 +96,9 @@ func (p Packer) Pack(id instance.ID, out io.Writer) (parcel string, err error) {
 	return parcel, err
 }
 
-// markMoving marks the instance as moving. The mark that a killed Pack has left keeps its parcel's
-// id, and so does that of a complete parcel, unless the person asks for another one.
+// markMoving marks the instance as moving, and, for a move, whether its agent runs (Ran). The mark
+// that a killed Pack has left keeps its parcel's id, and so does that of a complete parcel, unless
+// the person asks for another one.
 func (p Packer) markMoving(id instance.ID) (*instance.Instance, error) {
 	held, err := p.Store.Hold(id, lockWait)
 	if err != nil {
@@ -230,7 +231,7 @@ func (p Packer) memberOf(in *instance.Instance) fleet.Member {
 	return fleet.Members(p.Env.Getenv, p.Store, p.Table, []*instance.Instance{in}, p.Env.Now())[0]
 }
 
-// awaitTurn waits for the end of the agent's turn.
+// awaitTurn waits until the agent's turn ends or asks the person something, at most for Timeout.
 func (p Packer) awaitTurn(in *instance.Instance) error {
 	begin, hinted := time.Now(), false
 	for pause := 100 * time.Millisecond; !p.Now; pause = min(pause*5/4, time.Second) {
@@ -451,7 +452,7 @@ func (p Packer) addThread(w *writer, s *Session) error {
 	return err
 }
 
-// addCheckpoint adds the session's newest, unless Claimed: other programs can write to that folder.
+// addCheckpoint adds the session's newest checkpoint but for Claimed ones, which others can write.
 func (p Packer) addCheckpoint(w *writer, s *Session, h home.Home) error {
 	all, err := checkpoint.List(h)
 	p.Env.WarnError(err)
@@ -484,9 +485,10 @@ func (p Packer) addNotes(w *writer, s *Session, h home.Home) error {
 	return nil
 }
 
-// addRepository adds the state of the worktree around a folder. root is the worktree's top, open until
-// the parcel is written, and nil without a repository. state is a digest of what was added. It is
-// "" if a tracked file stays here: a reset to another state would lose that.
+// addRepository adds the state of the worktree around a folder. root is the worktree's top, open
+// until the parcel is written, and nil without a repository. state is a digest of what was added.
+// If the instance comes back and the digest is still that, it gets this worktree again, reset to
+// its new state. That would lose a tracked file that stays here: if there is one, state is "".
 func (p Packer) addRepository(w *writer, dir, scratch string) (root *os.Root, state string, err error) {
 	bundle := filepath.Join(scratch, "bundle")
 	carried, err := git.Carry(dir, bundle, secretfile.IsSecret, gitWait)
@@ -509,8 +511,8 @@ func (p Packer) addRepository(w *writer, dir, scratch string) (root *os.Root, st
 	if root, err = os.OpenRoot(top); err != nil {
 		return nil, "", err
 	}
-	leftByReason := map[string][]string{} // by why
-	trackedLeft := len(carried.Held)      // of those that stay
+	leftByReason := map[string][]string{} // the files that stay, by why
+	trackedLeft := len(carried.Held)      // how many of the files that stay git tracks
 	for i, path := range slices.Concat(carried.Changed, carried.Untracked) {
 		why, err := p.addFile(w, g, root, path)
 		if err != nil {

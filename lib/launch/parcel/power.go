@@ -193,8 +193,8 @@ func (w *unpacking) references() (all []reference, err error) {
 	return all, nil
 }
 
-// arrivingFiles returns the files of the worktree that the parcel makes, and those of its members by
-// the ids of what they contain.
+// arrivingFiles returns all files of the worktree that the parcel makes, by path, and those of them
+// that the parcel has outside of its commits, by the id of their content.
 func (w *unpacking) arrivingFiles() (all map[string]git.Entry, members map[string]File, err error) {
 	entries, err := git.Tree(w.Repository, w.Git.Index, gitWait)
 	if err != nil {
@@ -264,7 +264,8 @@ func (w *unpacking) findPowers() (all []Power, err error) {
 	return all, nil
 }
 
-// startArgs returns the arguments with which the agent starts here.
+// startArgs returns the arguments that the agent starts with here: those that it left with, none
+// for another client, else the parcel's: all that its person chose (Args), or the harmless.
 func (w *unpacking) startArgs() []string {
 	switch {
 	case w.oldInstance != nil && w.oldInstance.Agent == w.client.Name:
@@ -364,7 +365,8 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	return all, err
 }
 
-// readContents returns the beginnings of files by their ids, of which some are "".
+// readContents returns the beginnings of files by the ids of their content. For the id "", which
+// stands for no file, it returns nil.
 func (w *unpacking) readContents(ids []string, members map[string]File) (map[string][]byte, error) {
 	all := map[string][]byte{"": nil}
 	var rest []string
@@ -406,7 +408,8 @@ func (w *unpacking) outsideTarget(e git.Entry, members map[string]File) (string,
 }
 
 // findNamedFiles returns the files that would be run because something names them, each with what
-// does: a file of run, git's settings or hooks here, a hook of the person's, or such a file itself.
+// names it: a file of run, git's settings or hooks here, a hook of the person's, or such a file
+// itself. It reads about maxTexts files. Files that only give settings it does not search.
 func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
 	files := indexFiles(arrives)
 	all, settings := map[string]string{}, map[string]string{}
@@ -427,7 +430,7 @@ func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives ma
 				ids = append(ids, e.ID)
 			}
 		}
-		readCount += len(ids) + 1
+		readCount += len(ids) + 1 // so that the loop ends also without files to read
 		contents, err := w.readContents(ids, members)
 		if err != nil {
 			return nil, err
@@ -537,7 +540,7 @@ func (x index) findNamed(file, text string, all, settings map[string]string) {
 		}
 	}
 	add := func(names []string) { addTo(all, names) }
-	begin, wordBefore := -1, "" // before is the word before
+	begin, wordBefore := -1, "" // begin is where the word at i begins; -1 between words
 	for i, r := range text + " " {
 		inWord := strings.ContainsRune("./_-@+", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80
 		if inWord && begin < 0 {

@@ -39,8 +39,9 @@ func (w *unpacking) movesFiles() bool {
 	return can && w.client.Name == w.reader.Session.Agent && len(w.reader.Session.Conversation) > 0
 }
 
-// checkKnown fails if this machine knows the session or its thread, unless they were here
-// before or a person insists: a hostile parcel would write into them.
+// checkKnown fails if this machine knows the session or its thread, unless they were here before or
+// a person insists: a hostile parcel would write into them. It also plans the id that the session
+// gets from another client, and drops a parent that is of another chain here.
 func (w *unpacking) checkKnown() error {
 	s := w.reader.Session
 	if s == nil {
@@ -107,8 +108,8 @@ func (w *unpacking) isOthers(id session.ID) (bool, error) {
 	return err == nil && r != nil && (w.oldInstance == nil || r.Chain() != w.ownChain()), err
 }
 
-// inspectSession reads what is read into memory, and checks the conversation, before anything is
-// made.
+// inspectSession reads the thread and the checkpoint into w, and checks the files of the
+// conversation, before anything is made.
 func (w *unpacking) inspectSession() error {
 	s := w.reader.Session
 	if s == nil {
@@ -255,7 +256,7 @@ func (w *unpacking) conversationSource() (conversation.Source, error) {
 	}, nil
 }
 
-// entriesSource reads a member with an entry a line. An entry is where its line is.
+// entriesSource reads a member with an entry a line. An entry's Offset is that of its line.
 func (w *unpacking) entriesSource(path string) conversation.Source {
 	return func(from int64, each func(conversation.Entry) bool) error {
 		f, err := atomicfile.Open(path)
@@ -312,7 +313,7 @@ func (w *unpacking) moveFile(n Named, to string) error {
 	}
 	read := func(path string) (io.ReadCloser, error) { return w.openRestricted(n.Name, path) }
 	if atomicfile.Exists(to) {
-		begins, same, err := CompareFiles(read, to, from)
+		begins, same, err := CompareFiles(read, to, from) // begins: from begins with to
 		switch {
 		case err != nil:
 			return err
@@ -481,8 +482,9 @@ func (w *unpacking) makeCheckpoint(h home.Home) error {
 	return c.Write(h)
 }
 
-// makeRecords writes the record of the session, as one that was killed a moment ago, and of
-// the one that goes on with it in another client. The caller holds the home's lock.
+// makeRecords writes the record of the session, as one that was killed a moment ago, and of the one
+// that goes on with it in another client, the marker of a hand-over that waits, and in which home
+// each session is. The caller holds the home's lock.
 func (w *unpacking) makeRecords(h home.Home, current session.ID, transcript string) error {
 	s, at := w.reader.Session, w.Env.Now().UTC()
 	store := session.Store{Home: h, Warn: w.Env.WarnError}

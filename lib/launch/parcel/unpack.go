@@ -174,8 +174,8 @@ func refuseParcel(err error) error {
 	return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot unpack: %w", err), "nothing was unpacked")
 }
 
-// loadPlan loads the plan of an unpacking that was killed, or makes one, before any member is
-// read.
+// loadPlan loads the plan of an unpacking that was killed, or makes one, before any member is read.
+// It makes it anew for other flags, and while the parcel waits for a person.
 func (w *unpacking) loadPlan() error {
 	if err := runInOrder(w.findOldInstance, w.findAgent, w.findLauncher); err != nil {
 		return err
@@ -695,7 +695,7 @@ func (w *unpacking) putFile(root *os.Root, f File) error {
 	if f.Link != "" {
 		return atomicfile.RetryInterrupted(func() error { return root.Symlink(f.Link, f.Path) })
 	}
-	perm := fs.FileMode(0o666)
+	perm := fs.FileMode(0o666) // less the umask, as git makes files
 	if f.Exec {
 		perm = 0o777
 	}
@@ -740,7 +740,7 @@ func (w *unpacking) findUnaccepted() ([]Power, error) {
 	return nil, w.savePlan()
 }
 
-// keepWaiting keeps a parcel until a person accepts it.
+// keepWaiting keeps a parcel until a person accepts it, or refuses one too many of the same host.
 func (w *unpacking) keepWaiting() error {
 	all, err := AllWaiting(w.Store.State)
 	if err != nil {
