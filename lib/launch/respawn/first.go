@@ -86,7 +86,7 @@ func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []
 
 // typeInto types the text once the agent takes it, and notes the state, which the starter reads.
 func (f FirstPrompt) typeInto(server tmux.Server) error {
-	quietTime := calmTime
+	quietTime := calmTime // how long the box has to be there before the text is typed
 	switch {
 	case f.AsksTrust:
 		quietTime = DialogDue
@@ -145,8 +145,8 @@ func (f FirstPrompt) typeInto(server tmux.Server) error {
 	return nil
 }
 
-// target returns the agent as a target of send, which believes its hooks and its
-// conversation.
+// target returns the agent as a target of send, with the functions by which send sees in its hooks'
+// reports and its conversation that the prompt has arrived. Without hooks, only the screen tells.
 func (f FirstPrompt) target(server tmux.Server) send.Target {
 	to := send.Target{Server: server, Pane: f.Pane, Client: f.Client}
 	if f.Client.Dialect == "" || f.Vars == nil {
@@ -181,7 +181,7 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 		return time.Time{}, ""
 	}
 	to.ShowsPrompt = func(since time.Time) send.Sight {
-		guessed, seen := record() == nil, false
+		guessed, seen := record() == nil, false // guessed: no record names the conversation
 		if reader == nil || guessed && f.Unreported {
 			return send.Unknown
 		}

@@ -58,7 +58,7 @@ type Run struct {
 }
 
 // shellVar tells a successor that runs as a child which shell its pane had, for the next
-// hand-over. captured stands for the id of a session that is not known yet.
+// hand-over. capturedMark stands for the id of a session that is not known yet.
 const (
 	shellVar     = "GT_PANE_SHELL"
 	capturedMark = "\x00captured\x00"
@@ -142,7 +142,7 @@ func (s Successor) PlanRun(prev Previous, next agent.NextRun, known *agent.Table
 	if len(around.Words) > 0 {
 		earlier = prev.Process
 		if around.Outer.IsSet() {
-			prev.Environ, prev.Dir = around.Environ, around.Dir
+			prev.Environ, prev.Dir = around.Environ, around.Dir // those of the launcher itself
 		}
 	}
 	next.ID = s.ID
@@ -174,7 +174,7 @@ func (s Successor) PlanRun(prev Previous, next agent.NextRun, known *agent.Table
 // is an interpreter.
 func isRunnable(args []string, dir string, environ []string) bool {
 	if len(args) == 0 {
-		return true
+		return true // Restart then takes the client's own command
 	}
 	_, err := process.LookPath(args[0], dir, environ)
 	if err == nil && process.IsInterpreter(filepath.Base(args[0])) {
@@ -250,9 +250,9 @@ func (s Successor) Vars() [][2]string {
 	return vars
 }
 
-// SharedVars returns the Vars that the tmux session has too, for its other programs, for Gas Town
-// and other observers, and unsets those of the earlier run. It leaves out variables of the table of
-// agents, which may be secret. gt-prime later shares the id of a successor with hooks.
+// SharedVars returns the Vars that the tmux session has too, for Gas Town and other observers, and
+// the names of variables of the earlier run, which it loses. It leaves out variables of the table
+// of agents, which may be secret. gt-prime later shares the id of a successor with hooks.
 func (s Successor) SharedVars() (vars [][2]string, unset []string) {
 	ids := append(names.SessionVars(), "GT_SESSION_UUID")
 	for _, kv := range s.Vars() {
@@ -303,7 +303,8 @@ type RunPane struct {
 	Warn func(error) // about failures that do not prevent the hand-over
 }
 
-// Replace gives the pane to the successor's run. If it fails, the pane is unchanged.
+// Replace gives the pane to the successor's run, after it has ended OldAgent and what that left. If
+// it fails, the pane has its settings back, but an agent that was ended stays so.
 func (s Successor) Replace(runPane RunPane, r Run) (err error) {
 	oldRemain, err := runPane.Server.RemainOnExit(runPane.Pane.ID)
 	if err != nil {
