@@ -305,6 +305,7 @@ func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool
 		return cli.Fail(code, fmt.Errorf("the worktree '%s' of %s stays: %w", w.Path, held.Name, err),
 			fmt.Sprintf("gt-session rm --keep-worktree %s removes the agent's place only", held.Name))
 	}
+	// It is in its place, or an interrupted removal renamed it, before or after that was final.
 	there, err := atomicfile.IsPresent(w.Path)
 	renamed, aerr := atomicfile.IsPresent(w.Path + removingSuffix)
 	final, ferr := atomicfile.IsPresent(w.Path + removedSuffix)
