@@ -167,7 +167,7 @@ func (a Agents) Start(ctx context.Context, h *instance.Locked, e template.Effect
 	if err != nil {
 		return err
 	}
-	if s.Template.Remote { // an interrupted start; launch sees one on this machine
+	if s.Template.Remote { // an interrupted start may have left its agent; launch sees one in tmux
 		if now := a.Status(ctx, []*instance.Instance{h.Instance})[0]; now.Alive == tick.Alive {
 			return nil
 		}
@@ -358,7 +358,7 @@ func (a Agents) Stop(ctx context.Context, in *instance.Instance) error {
 	}
 	id := a.Store.Session(in)
 	if id == "" {
-		return runs.Stop(ctx, a.refOf(in))
+		return runs.Stop(ctx, a.refOf(in)) // there is no record to close
 	}
 	a.Env.WarnError(closing.ExpectStop(a.Store.State, id, session.Stop{Reason: endReason, Until: a.Env.Now().Add(runtime.Grace + 2*time.Second)}, a.Env.WarnError))
 	if err := runs.Stop(ctx, a.refOf(in)); err != nil {
