@@ -74,7 +74,7 @@ func (c Checks) Demand(ctx context.Context, templates []template.Template) map[s
 	return demand
 }
 
-// runCheck runs one check.
+// runCheck runs one check for a limited time, and returns the number that it prints.
 func (c Checks) runCheck(ctx context.Context, t template.Template, within time.Duration) (int, error) {
 	environ := Environment(c.Environ, c.Dir, t)
 	sh, err := process.LookPath("sh", c.Dir, environ)
