@@ -65,8 +65,8 @@ func assigneeNames(c perform.Claimant) []string {
 	return []string{c.Name, string(c.ID)}
 }
 
-// queryIssues returns the assigned issues, each once: the worktrees of a repository share a
-// database.
+// queryIssues returns the assigned issues of the claimants' folders, each once: the worktrees of a
+// repository share a database. It reuses bd's last answer for cacheTime.
 func (w *Work) queryIssues(all []perform.Claimant) ([]beads.Work, error) {
 	var folders []string
 	ends := false
