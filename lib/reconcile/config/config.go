@@ -79,7 +79,7 @@ func StoresWith(scope place.Scope, template string) (found []instance.Store, err
 	return found, err
 }
 
-// TemplateNames returns the names of all templates in the places of Stores, sorted.
+// TemplateNames returns the names of all templates in the places of StoresWith, sorted.
 func TemplateNames(scope place.Scope) (names []string, err error) {
 	err = forEachConfig(scope, func(c *Config, _ instance.Store) {
 		for _, t := range c.Templates {
