@@ -81,7 +81,8 @@ func (w *World) planUnchecked(ctx context.Context) (*Plan, error) {
 
 var ErrOverlay = errors.New("invalid overlay")
 
-// performRequest carries out a person's request on a session's current record.
+// performRequest makes the change that change returns for a session's current record. While another
+// command is at the session, it returns flock.ErrBusy.
 func (w *World) performRequest(ctx context.Context, id instance.ID, change func(lifecycle.Session) (tick.Action, error)) error {
 	in, err := w.Store.Get(id)
 	if err != nil {
@@ -182,8 +183,7 @@ func (w *World) Accept(ctx context.Context, id instance.ID) error {
 	return w.changeRecord(ctx, id, func(s *lifecycle.Session) { s.Hash = wanted.Hash() })
 }
 
-// Pin keeps a session from being replaced when its template changes; with off it no longer
-// does.
+// Pin keeps a session from being replaced when its template changes; off undoes that.
 func (w *World) Pin(ctx context.Context, id instance.ID, off bool) error {
 	return w.changeRecord(ctx, id, func(s *lifecycle.Session) { s.Pinned = !off })
 }
@@ -197,6 +197,7 @@ func (w *World) changeRecord(ctx context.Context, id instance.ID, change func(*l
 	})
 }
 
+// Close ends a session for good; its record stays.
 func (w *World) Close(ctx context.Context, id instance.ID, reason lifecycle.Reason) error {
 	return w.performRequest(ctx, id, func(s lifecycle.Session) (tick.Action, error) {
 		if s.State == lifecycle.Closed {

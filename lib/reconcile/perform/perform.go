@@ -32,7 +32,7 @@ type Outcome struct {
 // IsSkipped reports whether the change was not begun because something else was changing the session.
 func (o Outcome) IsSkipped() bool { return errors.Is(o.Err, errSkipped) }
 
-// oneAtATime returns told for callers that run at the same time.
+// oneAtATime returns report for callers that run at the same time.
 func oneAtATime(report func(Outcome)) func(Outcome) {
 	var telling sync.Mutex
 	return func(o Outcome) {
@@ -42,9 +42,10 @@ func oneAtATime(report func(Outcome)) func(Outcome) {
 	}
 }
 
-// Tick makes one tick and calls told after each change, one at a time. If it returns an error,
-// it changed nothing. It does not wait for worktrees: told is called of the sessions that start
-// in them until Wait returns.
+// Tick makes one tick and calls report after each change, one at a time. If it returns an error, it
+// changed nothing. It does not wait for worktrees: report is called of the sessions that start in
+// them until Wait returns. Tick also calls idle sessions to new work, and tells the person of
+// agents that died.
 func (w *World) Tick(ctx context.Context, report func(Outcome)) (*Plan, error) {
 	reportOne := oneAtATime(report)
 	if err := w.Store.CompleteMoves(); err != nil {
@@ -67,7 +68,7 @@ func (w *World) Tick(ctx context.Context, report func(Outcome)) (*Plan, error) {
 	}
 	for _, o := range p.Orphans {
 		if err := w.freeOrphaned(ctx, o); err != nil {
-			w.Warn(err)
+			w.Warn(err) // the next tick still has to read the session, and frees it
 			p.tornDown = slices.DeleteFunc(p.tornDown, func(id instance.ID) bool { return id == o.ID })
 		}
 	}
@@ -101,7 +102,7 @@ func (w *World) Tick(ctx context.Context, report func(Outcome)) (*Plan, error) {
 			dead = slices.DeleteFunc(dead, func(o Outcome) bool { return o.Name == p.Names[n.Session] })
 		}
 	}
-	if n := len(dead); n > 3 { // such as after a reboot
+	if n := len(dead); n > 3 { // such as after a reboot: the person gets one notification for all
 		dead = dead[:1]
 		dead[0].Why = fmt.Sprintf("%d agents ended by themselves: gt-reconcile status", n)
 	}
@@ -131,7 +132,8 @@ const maxKeptFailed = 10
 func hasNeverRun(s lifecycle.Session) bool { return s.ActiveAt.IsZero() }
 
 // performActions makes the changes in order. Those that start an agent come last, several at a
-// time, because a start mostly waits; in the background if it first makes a worktree.
+// time, because a start mostly waits; in the background if it first makes a worktree. It calls
+// report after each change, and later after those in the background.
 func (w *World) performActions(ctx context.Context, p *Plan, later, report func(Outcome)) {
 	tell := oneAtATime(report)
 	change := func(a tick.Action, tell func(Outcome)) {
@@ -165,7 +167,7 @@ func (w *World) performActions(ctx context.Context, p *Plan, later, report func(
 		case ctx.Err() == nil:
 			a := m.Action
 			a.Before, a.Session = m.in.Managed.Session, m.in.Managed.Session
-			name, err := w.applyOps(ctx, p.config, a, a.Change.Order().Ops[1:])
+			name, err := w.applyOps(ctx, p.config, a, a.Change.Order().Ops[1:]) // without Write
 			tell(Outcome{m.Action, name, err})
 		}
 	}
@@ -237,7 +239,7 @@ func (w *World) ChangeSession(ctx context.Context, c *config.Config, a tick.Acti
 }
 
 // applyOps takes steps of a change under the session's lock. ops lack the Write of a new session,
-// which create has done. It returns errSkipped if another command holds or has changed the session.
+// which createRecords has done. It returns errSkipped if another command is or was at the session.
 func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, ops []lifecycle.Op) (name string, err error) {
 	ch := &transition{World: w, config: c, Action: a}
 	ch.session, err = w.Store.Hold(instance.ID(ch.Before.ID), lockWait)
@@ -257,7 +259,7 @@ func (w *World) applyOps(ctx context.Context, c *config.Config, a tick.Action, o
 	if err := ch.performOps(ctx, ops); err != nil {
 		return name, err
 	}
-	// create has logged the new session.
+	// createRecords has logged the new session.
 	if a.Change != lifecycle.Create {
 		w.logAction(name, ch.Action)
 	}
@@ -289,7 +291,10 @@ type transition struct {
 	effective template.Effective
 }
 
-// prepare compares the session with the one that the change was decided on, and prepares the change.
+// prepare returns errSkipped if the session is not as the change was decided on, or if the change
+// would now cut off a turn, an answer or work. For a start it finds ch.effective, with which the
+// agent starts, and puts its hash and digests into the record. For a Note with another hash (see
+// Accept) it only puts those there.
 func (ch *transition) prepare(ctx context.Context, order lifecycle.Order) error {
 	m := ch.session.Managed
 	if m == nil || m.Session != ch.Before { // mutant never: TestStale
@@ -385,7 +390,7 @@ func (ch *transition) withLock(do func() error) error {
 	return do()
 }
 
-// performOps takes the steps of a change. Where work could not be freed, the runtime is ended all the same.
+// performOps takes the steps of a change. It ends the runtime also where work could not be freed.
 func (ch *transition) performOps(ctx context.Context, ops []lifecycle.Op) error {
 	var freeErr error // the next tick retries it
 	for _, op := range ops {
@@ -447,7 +452,8 @@ func (ch *transition) freeClaims(ctx context.Context, reason string, gone bool) 
 	return ch.Work.Free(ctx, c, reason)
 }
 
-// recordFailure writes why a start failed into the session, and returns that error.
+// recordFailure writes why a start failed into the session, with what the plan has for this case
+// (Failed), and returns that error.
 func (ch *transition) recordFailure(err error) error {
 	after := ch.session.Managed.Session
 	if ch.Failed != nil {
@@ -464,7 +470,8 @@ func (ch *transition) recordFailure(err error) error {
 	return errors.Join(err, werr)
 }
 
-// saveState saves the state after a change. The caller holds the lifecycle lock.
+// saveState saves the state after a change, with Desired, and removes the session's secrets if the
+// change sets ScrubbedAt. The caller holds the lifecycle lock.
 func (ch *transition) saveState(after lifecycle.Session) error {
 	m := ch.session.Managed
 	after.ID = m.ID
@@ -521,8 +528,8 @@ type createdSession struct {
 	err error // why there is no record
 }
 
-// createRecords writes the records of new sessions. It checks the pools' room under the same lock
-// and with one read.
+// createRecords writes the records of new sessions, and returns each with why it has none, if so.
+// It checks the pools' room under the same lock and with one read.
 func (w *World) createRecords(c *config.Config, actions []tick.Action, overlay map[string]string) []createdSession {
 	all := make([]createdSession, len(actions))
 	for i, a := range actions {
@@ -609,7 +616,7 @@ func (w *World) createRecord(c *config.Config, t *template.Template, creation *i
 		Managed: &instance.Managed{Session: s, Runtime: c.Runtime, Worktree: t.Worktree, Overlay: overlay, Fields: e.Digests()},
 	}
 	hex := strings.ReplaceAll(string(id), "-", "")
-	for n := 6; ; n++ {
+	for n := 6; ; n++ { // 6 digits of the id, up to 12 while the name is taken
 		in.Name = instance.Variant(t.Name, "-"+hex[:n])
 		if name := overlay["name"]; name != "" {
 			in.Name = name

@@ -89,7 +89,7 @@ type Claimant struct {
 	// Ends says that the session may end because of the answer, so that a cached one will
 	// not do.
 	Ends bool
-	Gone bool
+	Gone bool // its agent has ended, so that it can claim nothing more
 }
 
 func claimant(in *instance.Instance) Claimant {
@@ -138,8 +138,8 @@ type background struct {
 	done  sync.WaitGroup
 }
 
-// inBackground calls do without waiting for it. makesWorktree counts the task from now on, although
-// it may first wait for a slot of its template.
+// inBackground calls do without waiting for it. The task may first wait for a slot of its template,
+// but makesWorktree counts it at once.
 func (w *World) inBackground(template string, id instance.ID, do func()) {
 	b := w.background
 	b.Lock()
@@ -184,7 +184,8 @@ func (w *World) Wait(ctx context.Context) {
 
 const waitInterrupted = 5 * time.Second
 
-// makesWorktree reports whether a program makes the worktree of a session now.
+// makesWorktree reports whether the worktree of a session is being made now: by a task of this
+// process, or by another program, which then holds the session's lock.
 func (w *World) makesWorktree(in *instance.Instance) (bool, error) {
 	w.background.Lock()
 	n := w.background.tasks[in.ID]
@@ -354,8 +355,8 @@ func (p *Plan) FreedClaims(a tick.Action) (n int, blocked string) {
 	return n, a.Block
 }
 
-// readSessions reads the sessions, also closed ones whose runtime may still run, and the markers under the
-// lifecycle lock.
+// readSessions reads the sessions, also closed ones whose runtime may still run, and the markers,
+// as names by label, under the lifecycle lock.
 func (w *World) readSessions() (all []*instance.Instance, markers map[string][]string, err error) {
 	lock, err := w.Store.LockLifecycle()
 	if err != nil {
@@ -382,8 +383,8 @@ func (w *World) readSessions() (all []*instance.Instance, markers map[string][]s
 	return all, markers, err
 }
 
-// holdTime is how long nothing starts on an account at a limit of unknown end. limit rounds to
-// it, so that not every tick writes the memory.
+// holdTime is the least time for which nothing starts on an account at a limit of unknown end.
+// limitEnd rounds to it, so that not every tick writes the memory.
 const holdTime = 5 * time.Minute
 
 func (s Status) limitEnd() time.Time {
@@ -473,8 +474,9 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 // wakeAgain is how long after a first call an idle session is called again to unclaimed work.
 const wakeAgain = 10 * time.Minute
 
-// chooseWakes chooses an idle session for each piece of work that no session has: one of its pool
-// that may claim it, that the tick does not change, and that nobody looks at.
+// chooseWakes chooses an idle session for each piece of work in open, from which it removes that:
+// one of its pool that may claim it, that the tick does not change, and that nobody looks at. Only
+// those that were not called to that work yet, or wakeAgain ago, are put into p.toWake.
 func (p *Plan) chooseWakes(open map[string][]string) {
 	woken := map[string]time.Time{}
 	for _, s := range p.Facts.Sessions {
@@ -583,7 +585,7 @@ func noticeKey(n tick.Note) string {
 // Notices returns the notes that were logged and still hold, without their texts.
 func (m *Memory) Notices() (notes []tick.Note) {
 	for _, key := range m.LoggedNotices {
-		fields := append(strings.SplitN(key, " ", 4), "", "", "")
+		fields := append(strings.SplitN(key, " ", 4), "", "", "") // noticeKey cuts off empty ones
 		notes = append(notes, tick.Note{Event: fields[0], Template: fields[1], Session: fields[2], Detail: fields[3]})
 	}
 	return notes
