@@ -174,7 +174,7 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 			s.Alive = tick.Dead
 		}
 		if before, twice := reported[words[0]]; twice && before.Alive != s.Alive {
-			s = Status{}
+			s = Status{} // unknown: the lines contradict each other
 		}
 		reported[words[0]] = s
 	}
@@ -189,7 +189,8 @@ func (e Exec) Status(ctx context.Context, refs []Ref) []Status {
 	return all
 }
 
-// applyWord sets what one word of the runtime's answer says, after its "yes". It ignores unknown words.
+// applyWord sets what one word behind the "yes" or "no" of a session says. It ignores unknown
+// words, and numbers that are too large for a Duration or a date.
 func (s *Status) applyWord(word string) {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
