@@ -104,8 +104,8 @@ func (r *reader) addProblem(block int, key string, err error) {
 	r.problems = append(r.problems, Problem{File: r.file, Line: r.lines(block, key), Key: full, Err: err})
 }
 
-// reportMistyped reports tables whose names look like misspelled agent or session. All other
-// unknown tables are ignored, because they may belong to another program.
+// reportMistyped reports tables whose names look like misspelled [[agent]], [agent.pool] or
+// [session]. All other unknown tables are ignored, because they may belong to another program.
 func (r *reader) reportMistyped(headers []tableHeader) {
 	for _, h := range headers {
 		if h.name == "pool" {
@@ -136,7 +136,7 @@ func (r *reader) newTable(m map[string]any, prefix string) *table {
 	return &table{r: r, prefix: prefix, unread: maps.Clone(m)}
 }
 
-// takeValue calls set with the value of a key if the key is there and has the type.
+// takeValue calls set with the value of a key, if it is there, or reports that it is no T.
 func takeValue[T any](t *table, key, want string, set func(T) error) {
 	t.known = append(t.known, key)
 	v, ok := t.unread[key]
@@ -325,7 +325,7 @@ func (r *reader) readTemplate(m map[string]any) Template {
 func (r *reader) readPool(t *Template, p *table) {
 	_, pool := tick.Defaults()
 	t.Pool = &pool
-	// number removes what it reads from p.left, but max must be there.
+	// readNumber removes what it reads from p.unread, but max must be there.
 	given := maps.Clone(p.unread)
 	p.readNumber("min", &pool.Min, 0, maxPool)
 	p.readNumber("max", &pool.Max, 0, maxPool)
@@ -454,7 +454,7 @@ func keyLines(text []byte) (headers []tableHeader, find func(block int, key stri
 	}
 	lines := map[place]int{}
 	blocks, block, prefix, inBlock := 0, noBlock, "", false // within a block
-	line, counted := 1, 0
+	line, counted := 1, 0                                   // the line of the offset counted
 	parser := unstable.Parser{}
 	for parser.Reset(text); parser.NextExpression(); {
 		e := parser.Expression()
