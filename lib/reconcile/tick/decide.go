@@ -13,8 +13,8 @@ import (
 	"gt/lib/text/duration"
 )
 
-// WorkReason returns the reason to block the work of a session with in a state in which it should have
-// none: session_archived, session_suspended, session_quarantined or session_closed.
+// WorkReason returns why the work of a session in a state without an agent is blocked:
+// session_archived, session_suspended, session_quarantined or session_closed.
 func WorkReason(s lifecycle.State) string { return "session_" + string(s) }
 
 // workCrashDrain is the reason for a session that ended while it was drained.
@@ -46,7 +46,8 @@ const firstPause = time.Second
 // longestRest bounds how long a pool waits before it replaces a session that it gave up.
 const longestRest = time.Hour
 
-// Decide returns a plan. The same facts always give the same plan.
+// Decide returns the changes that bring the sessions to what their templates ask for, the notes
+// about the others, and the memory for the next tick. The same facts always give the same plan.
 func Decide(f Facts) Plan {
 	d := &decision{Facts: f, templates: map[string]*Template{}, hasAction: map[string]bool{}, gaveUp: map[string]bool{}, occupied: map[string]int{}, leaving: map[string]int{}}
 	d.plan.After = Memory{Wanted: map[string]int{}, Drifted: map[string][]time.Time{}, Failing: map[string]Failing{}}
@@ -86,7 +87,8 @@ type decision struct {
 	plan      Plan
 }
 
-// newAction returns a change of a session. The work of one that then has no agent is blocked.
+// newAction returns a change of a session. If it leaves the session without an agent, it also
+// blocks the session's work.
 func newAction(change lifecycle.Change, before, after lifecycle.Session, why string) Action {
 	a := Action{Change: change, Session: after, Before: before, Why: why}
 	if after.State != before.State && after.State.Rests() {
@@ -95,7 +97,8 @@ func newAction(change lifecycle.Change, before, after lifecycle.Session, why str
 	return a
 }
 
-// addAction adds a change to the plan, and returns it for what few changes have.
+// addAction adds a change to the plan and returns it, for the caller to set Event, Block or Failed,
+// which few changes have. The pointer is valid until the next call.
 func (d *decision) addAction(change lifecycle.Change, s Session, after lifecycle.Session, why string) *Action {
 	d.hasAction[s.ID] = true
 	if s.Pool != "" && s.State.Occupies() && !after.State.Occupies() {
@@ -109,8 +112,8 @@ func (d *decision) addNote(s Session, event, format string, args ...any) {
 	d.plan.Notes = append(d.plan.Notes, Note{Template: s.Template, Session: s.ID, Event: event, Text: fmt.Sprintf(format, args...)})
 }
 
-// enterState returns the session in another state, with the time of that. An active one keeps its
-// pool's drain timeout, which counts once the template is gone.
+// enterState returns the session in another state, with the time at which it enters that. An active
+// one also notes its pool's drain timeout, for a drain after its template is gone.
 func (d *decision) enterState(s lifecycle.Session, state lifecycle.State, reason lifecycle.Reason) lifecycle.Session {
 	s.State, s.Reason = state, reason
 	switch state {
@@ -131,8 +134,9 @@ func (d *decision) enterState(s lifecycle.Session, state lifecycle.State, reason
 	return s
 }
 
-// repairSession decides about a session by its row of Repairs. Unroute waits for nothing, because work
-// could still be given to a session with a marker.
+// repairSession decides about a session by its row of Repairs. A session whose times are in the
+// future only has them corrected, and one whose worktree is being made is left alone. Unroute comes
+// before both, because a session with a marker could still be given work.
 func (d *decision) repairSession(s Session) {
 	row, known := findRepair(s)
 	if !known {
@@ -182,8 +186,9 @@ func (d *decision) repairSession(s Session) {
 	}
 }
 
-// fixFutureTimes moves a session's future times to now and reports whether there were any. Otherwise
-// the session would wait for as long as the clock was ahead.
+// fixFutureTimes moves a session's future times to now, ends its quarantine after the longest one
+// at the latest, and reports whether that changed anything. Otherwise the session would wait for as
+// long as the clock was ahead. t is nil if the template is gone.
 func (d *decision) fixFutureTimes(s Session, t *Template) (after lifecycle.Session, ahead bool) {
 	after = s.Session
 	for _, at := range []*time.Time{&after.CreatingAt, &after.ActiveAt, &after.SuspendedAt, &after.DrainAt, &after.ArchivedAt, &after.CrashSince, &after.LastCrashAt} {
@@ -239,14 +244,15 @@ func (d *decision) canStart(t *Template) (why string, ok bool) {
 	return "", true
 }
 
-// beginSession starts a session whose runtime does not run yet. After too many starts it rests, and after its
-// creation timeout it is closed.
+// beginSession starts a session whose runtime does not run yet. It closes one without a worktree
+// after its creation timeout, and quarantines one after too many starts.
 func (d *decision) beginSession(s Session, t *Template) {
-	limit := time.Minute
+	limit := time.Minute // for a session whose template is gone
 	if t != nil {
 		limit = t.CreationTimeout
 	}
 	after := s.Session
+	// An earlier start has failed. One that ended at a usage limit of its account is no failure.
 	failed := (s.Started || s.CrashReason != "") && t != nil && !s.Limited && !d.Now.Before(d.Held[t.Account])
 	if failed {
 		after = d.countCrash(s, t)
@@ -269,7 +275,7 @@ func (d *decision) beginSession(s Session, t *Template) {
 	}
 	if !failed {
 		age := duration.Format(d.Now.Sub(s.CreatingAt))
-		if !s.Worktree { // else the limit does not hold
+		if !s.Worktree { // with one, the creation timeout does not hold
 			age += " of " + duration.Format(limit)
 		}
 		d.addAction(lifecycle.Begin, s, after, fmt.Sprintf("it has not started yet (%s)", age))
@@ -312,9 +318,9 @@ func (d *decision) quarantine(s Session, t *Template, after lifecycle.Session, w
 		fmt.Sprintf("%s; rests %s%s", why, duration.Format(rest), endReasonSuffix(after)))
 }
 
-// handleUnmarked handles an active pool session without a marker. Its creation was interrupted if
-// the pool has room for it, and else its retirement. The session itself does not count:
-// otherwise each interrupted creation in a pool that is now full would end in a drain.
+// handleUnmarked gives an active pool session, whose creation or retirement was interrupted, its
+// marker, or drains it if the others fill the pool. The session itself does not count: otherwise
+// each interrupted creation in a pool that is now full would end in a drain.
 func (d *decision) handleUnmarked(s Session, t *Template) {
 	switch {
 	case t == nil || t.Pool == nil:
@@ -343,7 +349,7 @@ func (d *decision) handleCrash(s Session, t *Template) {
 		return
 	}
 	if until, held := d.Held[t.Account]; s.EndedByPerson || s.Limited || held && d.Now.Before(until) {
-		why := "it ended at a limit of its account"
+		why := "it ended at a limit of its account" // suspend knows EndedByPerson
 		if held {
 			why += ", until " + until.UTC().Format(time.RFC3339)
 		}
@@ -360,7 +366,7 @@ func (d *decision) handleCrash(s Session, t *Template) {
 		return
 	}
 	try := fmt.Sprintf("(restart %d of %d in %s)", after.CrashCount, t.MaxRestarts, duration.Format(t.RestartWindow))
-	if after.CrashCount > 1 { // the first one may have run for long
+	if after.CrashCount > 1 { // after its first crash it restarts at once: it may have run for long
 		if next := s.ActiveAt.Add(backoff(firstPause, after.CrashCount-2, t.QuarantineCap)); d.Now.Before(next) {
 			d.addNote(s, "", "not restarted before %s %s%s", next.UTC().Format(time.RFC3339), try, endReasonSuffix(after))
 			return
@@ -370,7 +376,8 @@ func (d *decision) handleCrash(s Session, t *Template) {
 	d.addAction(lifecycle.RestartHere, s, after, "it ended by itself "+try+endReasonSuffix(after))
 }
 
-// handleDraining archives a draining session when its work is done or its time is over.
+// handleDraining archives a draining session when its work is done or its time is over: the pool's
+// drain timeout, or, if the template is gone, the one that the session noted when it became active.
 func (d *decision) handleDraining(s Session, t *Template) {
 	_, pool := Defaults()
 	limit := pool.DrainTimeout
@@ -390,8 +397,8 @@ func (d *decision) handleDraining(s Session, t *Template) {
 	}
 }
 
-// wakeSession resumes a session that no person suspended, once the reason is gone. For pool
-// sessions, pool decides.
+// wakeSession resumes a suspended session, unless a person suspended it, or it was idle and still
+// has no work. resizePool decides about the sessions of pools.
 func (d *decision) wakeSession(s Session, t *Template) {
 	idle := s.Reason == lifecycle.IdleTimeout && s.Claims == 0
 	if s.Pool == "" && s.Reason != lifecycle.UserRequest && !idle {
@@ -412,7 +419,7 @@ func (d *decision) resume(s Session, t *Template) bool {
 			return false
 		}
 	}
-	again := s.Session
+	again := s.Session // the record if the start fails
 	again.CrashCount, again.LastCrashAt, again.Reason = again.CrashCount+1, d.Now, lifecycle.CrashRecovery
 	if again.CrashSince.IsZero() {
 		again.CrashSince = d.Now
@@ -421,10 +428,11 @@ func (d *decision) resume(s Session, t *Template) bool {
 	return true
 }
 
-// handleQuarantined lets a session go on whose rest is over, or gives it up after too many of them.
+// handleQuarantined starts a quarantined session again once its time is over. It archives one that
+// came back too often without becoming healthy, or whose pool is full. One without a pool stays.
 func (d *decision) handleQuarantined(s Session, t *Template) {
 	if t == nil {
-		return // pools retires it
+		return // resizePools retires it
 	}
 	evict := func(why string) {
 		if s.Pool == "" {
@@ -451,15 +459,15 @@ func (d *decision) handleQuarantined(s Session, t *Template) {
 		after := s.Session
 		after.QuarantineCycle++
 		after.CrashCount, after.CrashSince = 0, time.Time{}
-		again := s.Session
+		again := s.Session // the record if the start fails
 		again.QuarantineCycle++
 		again.QuarantineUntil = d.Now.Add(backoff(firstBackoff, again.QuarantineCycle, t.QuarantineCap))
 		d.addAction(lifecycle.Clear, s, d.enterState(after, lifecycle.Active, lifecycle.QuarantineCleared), fmt.Sprintf("its time is over (try %d of %d)", after.QuarantineCycle, t.QuarantineAttempts)).Failed = &again
 	}
 }
 
-// judgeSession looks after a session that runs as it should: it forgets old crashes, tells of another
-// configuration, and suspends the idle.
+// judgeSession looks after a session that runs as it should: it forgets old crashes and renews a
+// hash of another version. Without a pool it also notes drift, and suspends an idle session.
 func (d *decision) judgeSession(s Session, t *Template) {
 	if t == nil {
 		if s.Pool == "" {
@@ -519,7 +527,8 @@ func differingText(s Session) string {
 	return cmp.Or(strings.Join(s.Differs, ", "), "it is not known in what")
 }
 
-// sortActions sorts the actions so that removals come before additions, and keeps at most MaxChanges.
+// sortActions sorts the actions so that removals come before additions. Of those that start, drain
+// or suspend a session it keeps the first MaxChanges, and notes how many it leaves out.
 func (d *decision) sortActions() {
 	rank := func(a Action) int {
 		return slices.Index([]lifecycle.Change{
@@ -549,7 +558,8 @@ func (d *decision) sortActions() {
 	}
 }
 
-// Requested returns the action for a change of a session that somebody asked for.
+// Requested returns the action for a change of a session that somebody asked for. Clear and Resume
+// then also forget earlier crashes.
 func Requested(change lifecycle.Change, s lifecycle.Session, reason lifecycle.Reason, now time.Time) Action {
 	d := decision{Facts: Facts{Now: now}}
 	a := newAction(change, s, d.enterState(s, change.Order().To, reason), "somebody asked for it")

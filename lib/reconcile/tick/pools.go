@@ -12,8 +12,8 @@ import (
 	"gt/lib/text/duration"
 )
 
-// resizePools resizes the pools of the templates, in their order, and then those whose template
-// is gone.
+// resizePools resizes the pools of the templates, in their order, and then empties those whose
+// template is gone. Last it retires the sessions that all of these propose, or none.
 func (d *decision) resizePools() {
 	for _, t := range d.Templates {
 		if t.Pool != nil {
@@ -70,8 +70,8 @@ func (d *decision) findMembers(t *Template) poolMembers {
 	return m
 }
 
-// replacedBy returns the running session that s replaces. A session that was reactivated
-// since is not replaced any more.
+// replacedBy returns the running session that s replaces. A session that was reactivated since,
+// which makes its generation greater than 1, is not replaced any more.
 func (m *poolMembers) replacedBy(s Session) (old Session, ok bool) {
 	if s.Replaces == "" || !s.State.Occupies() {
 		return old, false
@@ -114,8 +114,8 @@ func (m *poolMembers) addSession(s Session, acted bool) {
 	}
 }
 
-// resizePool resumes, adds and retires sessions of a pool until it has the wanted ones, and replaces what has
-// drifted. Where a check failed or a runtime's state is unknown it changes nothing.
+// resizePool resumes, adds and retires sessions of a pool until it has the wanted ones, and
+// replaces what has drifted. It changes nothing if a check failed or a runtime's state is unknown.
 func (d *decision) resizePool(t *Template) {
 	addNote := func(format string, args ...any) {
 		d.plan.Notes = append(d.plan.Notes, Note{Template: t.Name, Text: fmt.Sprintf(format, args...)})
@@ -140,10 +140,10 @@ func (d *decision) resizePool(t *Template) {
 		}
 		return
 	}
-	occupied := d.occupied[t.Name] - len(m.ahead)
+	occupied := d.occupied[t.Name] - len(m.ahead) // with its replacement, a session counts once
 	// A session that drains for drift keeps its place until its replacement comes.
 	have := occupied + m.draining
-	wanted := min(have+len(m.drained), t.Pool.Max)
+	wanted := min(have+len(m.drained), t.Pool.Max) // without a check, the pool keeps its size
 	if checked {
 		wanted = min(demand.Wanted, t.Pool.Max)
 	}
@@ -174,7 +174,7 @@ func (d *decision) resizePool(t *Template) {
 	switch {
 	case there < wanted:
 		d.grow(t, &m, wanted-there, fmt.Sprintf("%d wanted, %d there", wanted, there))
-	case known && stay > max(wanted, before):
+	case known && stay > max(wanted, before): // two ticks agree that these are too many
 		d.retireSessions(t, &m, stay-max(wanted, before), fmt.Sprintf("%d wanted, %d there", wanted, stay))
 	case stay > wanted:
 		addNote("%d wanted, %d there: the next tick drains %d if it sees the same", wanted, stay, stay-wanted)
@@ -182,7 +182,10 @@ func (d *decision) resizePool(t *Template) {
 	d.drainDrifted(t, &m, wanted, max(0, wanted-there)+m.draining, len(recent))
 }
 
-// grow adds n active sessions to a pool: reactivated ones first, then new ones.
+// grow adds n active sessions to a pool: reactivated ones first, then new ones, of which the first
+// replace drained ones. It only notes why if the template's sessions may not start now, or if the
+// pool rests because its sessions did not stay alive. A longer rest than is due does not count: the
+// clock was set back.
 func (d *decision) grow(t *Template, m *poolMembers, n int, why string) {
 	if n <= 0 {
 		return
@@ -212,9 +215,9 @@ func (d *decision) grow(t *Template, m *poolMembers, n int, why string) {
 				return
 			}
 			if d.Now.Before(s.LastCrashAt.Add(backoff(firstPause, s.CrashCount-1, t.QuarantineCap))) && s.CrashCount > 0 {
-				continue
+				continue // it failed to start a moment ago
 			}
-			again := s.Session
+			again := s.Session // the record if the start fails
 			again.CrashCount, again.LastCrashAt = again.CrashCount+1, d.Now
 			after := d.enterState(s.Session, lifecycle.Active, lifecycle.Reactivated)
 			after.Generation++
@@ -266,9 +269,9 @@ func (d *decision) freeSlot(t *Template) int {
 	return slot
 }
 
-// retireSessions removes n sessions from a pool: suspended ones first, then those of which nothing would be
-// cut off (Busy is empty), then the others, each in the pool's archive order. Active ones it only
-// proposes, in d.retired: shrink decides whether they drain.
+// retireSessions removes n sessions from a pool: suspended ones first, then those of which nothing
+// would be cut off (Busy is empty), then the others, each in the pool's archive order. Active ones
+// it only proposes, in d.toRetire: retireProposed decides whether they drain.
 func (d *decision) retireSessions(t *Template, m *poolMembers, n int, why string) {
 	for _, s := range slices.Backward(m.suspended) {
 		if n > 0 && !d.hasAction[s.ID] {
@@ -315,9 +318,9 @@ func boolToInt(b bool) int {
 // maxRetiring is how many sessions may always retire at once whose template is there.
 const maxRetiring = 3
 
-// retireProposed retires the sessions, unless that were most of the town's. A half-read file or a
-// broken check must not end everything; where a template is gone, half is most, however few
-// that are.
+// retireProposed drains the sessions of d.toRetire, all or none: a half-read file or a broken check
+// must not end everything. It drains up to half of the town's active sessions, or maxRetiring if
+// that is more. Where a template is gone, it has to be less than half. Force allows any number.
 func (d *decision) retireProposed() {
 	active, gone := 0, false
 	for _, s := range d.Sessions {
@@ -344,10 +347,11 @@ func (d *decision) retireProposed() {
 }
 
 // drainDrifted drains sessions whose configuration has changed, a few at a time. missing is how
-// many sessions the pool lacks already. The last running session is drained only once its
-// replacement runs, if the pool's max has room for both.
+// many sessions the pool lacks already, recent how many it drained for this in driftWindow. The
+// last running session is drained only once its replacement runs, if the pool's max has room for
+// both.
 func (d *decision) drainDrifted(t *Template, m *poolMembers, wanted, missing, recent int) {
-	starting, stay := m.running-len(m.active), 0
+	starting, stay := m.running-len(m.active), 0 // not ready or being changed; ready and kept
 	for _, s := range m.active {
 		stay += boolToInt(!d.hasAction[s.ID])
 	}
@@ -372,7 +376,7 @@ func (d *decision) drainDrifted(t *Template, m *poolMembers, wanted, missing, re
 			d.addNote(s, "", "keeps its old configuration (%s) while %s", differingText(s), s.Busy)
 		case recent >= t.Pool.MaxReplaced:
 			d.addNote(s, EventDriftHeld, "keeps its old configuration (%s): %d of %d were replaced in %s", differingText(s), recent, t.Pool.MaxReplaced, duration.Format(driftWindow))
-		case missing+starting >= t.Pool.MaxUnavailable:
+		case missing+starting >= t.Pool.MaxUnavailable: // its turn comes in a later tick
 		case stay == 1 && wanted > 0 && d.occupied[t.Name] < t.Pool.Max:
 			if why, ok := d.canStart(t); !ok {
 				d.addNote(s, "", "keeps its old configuration (%s): %s", differingText(s), why)
@@ -430,7 +434,7 @@ func Retain(f Facts, plan Plan) (more []Action) {
 		}
 	}
 	_, pool := Defaults()
-	for _, name := range slices.Sorted(maps.Keys(by)) {
+	for _, name := range slices.Sorted(maps.Keys(by)) { // pools without a template
 		retain(name, Fresh, &pool)
 	}
 	return more

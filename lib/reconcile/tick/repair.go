@@ -100,9 +100,10 @@ func findRepair(s Session) (Repair, bool) {
 	return Repair{}, false
 }
 
-// updateFailing updates which templates have sessions that do not stay alive, and notes it once,
-// when the first is quarantined or given up. After a session is given up, the pool rests
-// before it makes another, twice as long each time.
+// updateFailing writes into the memory which templates have sessions that do not stay alive. It
+// notes a template once, when its first session is quarantined or given up. After a session is
+// given up, the pool rests before it makes another, twice as long each time. Those that are given
+// up during one rest count once.
 func (d *decision) updateFailing() {
 	for i := range d.Templates {
 		t := &d.Templates[i]
