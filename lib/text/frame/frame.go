@@ -75,8 +75,9 @@ func Words(text string) string {
 	return b.String()
 }
 
-// escapeOffset returns where a line needs a backslash, so that it is no heading and has no
-// speaker; -1 if it needs none.
+// escapeOffset returns where in a line a backslash keeps it from being a heading or from
+// beginning with a speaker; -1 if it needs none. before is the line above, of which a line of =
+// or - makes a heading.
 func escapeOffset(line, before string) int {
 	text := strings.TrimLeftFunc(line, unicode.IsSpace)
 	if text == "" {
@@ -88,7 +89,7 @@ func escapeOffset(line, before string) int {
 		if makesHeading(text, before) {
 			return n
 		}
-		if c != '#' {
+		if c != '#' { // a speaker can stand behind #
 			return -1
 		}
 	case c >= 0x80 || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '*' || c == '_':
@@ -102,8 +103,8 @@ func escapeOffset(line, before string) int {
 	return -1
 }
 
-// beginsWithSpeaker reports whether a line begins with a speaker of a conversation with a model, and a
-// colon.
+// beginsWithSpeaker reports whether a line begins with a speaker of a conversation with a model
+// and a colon: "Human:".
 func beginsWithSpeaker(line string) bool {
 	name, rest := cutName(line)
 	switch name {
@@ -194,10 +195,10 @@ var modelTokens = []string{"inst", "sys", "system", "system-", "tool-calls", "to
 func isToken(rest string) bool {
 	rest = strings.TrimLeft(rest[:min(len(rest), maxTagSearch)], " /")
 	if rest == "" || rest[0] >= 'a' && rest[0] <= 'z' {
-		return false
+		return false // all tokens begin with a capital
 	}
 	name, after := cutName(rest)
-	if name == "gas" {
+	if name == "gas" { // Gas Town's has a blank, which ends a name
 		second, rest := cutName(strings.TrimLeft(after, " "))
 		name, after = name+"-"+second, rest
 	}
@@ -224,19 +225,20 @@ func isFrameTag(before, rest string) bool {
 		return true
 	}
 	name, after := cutName(rest)
-	if name == foreign {
+	if name == foreign { // it could look like any name
 		return true
 	}
 	if slices.ContainsFunc(framePrefixes, func(n string) bool { return strings.HasPrefix(name, n) }) {
 		return true
 	}
 	if len(tight) != len(rest) || isTypeArgument(before, rest, hasSeveralWords(name)) || after == "" {
-		return false // a comparison
+		return false // a comparison, the argument of a type, or the end of the text
 	}
 	if frameNames[name] {
 		r, _ := utf8.DecodeRuneInString(after)
 		return unicode.IsSpace(r) || closesTag(r) || strings.HasPrefix(after, "/>")
 	}
+	// Of other names, those with several words or a prefix (antml:x) are a client's, if > follows.
 	return (hasSeveralWords(name) || name != "" && len(after) > 1 && after[0] == ':' && isLetter(after[1])) && strings.ContainsFunc(after, closesTag)
 }
 
@@ -250,7 +252,8 @@ func closesTag(r rune) bool {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// isTypeArgument reports whether a tag is the argument of a type, as in List<File>.
+// isTypeArgument reports whether a tag is the argument of a type, as in List<File>. several says
+// that its name has several words.
 func isTypeArgument(before, rest string, several bool) bool {
 	if before == "" || len(rest) < 2 {
 		return false
@@ -276,7 +279,7 @@ const foreign = "?"
 // cutName cuts the name off the beginning of a text. The name is in lower case,
 // with - for _, without combining marks, and in normal width.
 func cutName(text string) (name, rest string) {
-	var b [40]byte
+	var b [40]byte // no name that matters is longer
 	n := 0
 	for i, r := range text {
 		if r >= 0xff01 && r <= 0xff5e {
