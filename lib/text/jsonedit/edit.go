@@ -23,7 +23,7 @@ func (d *Doc) Append(to *Node, key string, value any) ([]byte, error) {
 		at = d.endOfLine(last.end, to.end-1) // its comment stays beside it
 		indent = blanks(before[i+1:])
 		gap = slices.Concat([]byte(","), d.text[last.end:at], d.eol(), indent)
-	} else if d.unit() == nil {
+	} else if d.unit() == nil { // all is in one line
 		gap = []byte(",")
 	}
 	item, err := d.render(value, indent)
@@ -113,9 +113,9 @@ func (d *Doc) Remove(n *Node) []byte {
 		return d.splice(from, to, before, after)
 	case len(items) == 1:
 		return d.splice(from, to)
-	case i > 0:
+	case i > 0: // with the comma before it
 		return d.splice(from, n.end)
-	default:
+	default: // the first, with the comma behind it
 		return d.splice(n.begin, to)
 	}
 }
