@@ -153,7 +153,8 @@ var simpler = strings.NewReplacer("絕", "绝", "對", "对", "遠", "远", "務
 	"أ", "ا", "إ", "ا", "آ", "ا", "ى", "ي", "ة", "ه", "ـ", "", "\u064b", "", "\u064c", "", "\u064d", "", "\u064e", "", "\u064f", "", "\u0650", "", "\u0651", "", "\u0652", "",
 	"ё", "е", "i\u0307", "i")
 
-// language returns the language of a sentence, nil for those that foreign knows.
+// language returns the language of a sentence, by its script or else by its marks; nil for
+// English and those that foreignKind knows.
 func (s *sentence) language() *language {
 	latin := !strings.ContainsFunc(s.text, func(r rune) bool {
 		return r > unicode.MaxLatin1 && !unicode.Is(unicode.Latin, r) && unicode.IsLetter(r)
@@ -168,7 +169,8 @@ func (s *sentence) language() *language {
 	return nil
 }
 
-// textOf returns a sentence as the cues are written.
+// textOf returns a sentence for the cues: its clauses between commas, simpler characters, and
+// "…" for what is harmless.
 func (l *language) textOf(s *sentence) string {
 	var clauses []string
 	for _, words := range s.clauses {

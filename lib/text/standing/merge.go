@@ -23,7 +23,7 @@ func (later Instruction) Replaces(earlier Instruction) bool {
 	case later.Kind == Lifted: // "you can push now" takes back "never push to main"
 		return earlier.Kind != KindAlways
 	case (later.Kind == KindNever) != (earlier.Kind == KindNever):
-		return len(fewer)*3 >= len(more)*2
+		return len(fewer)*3 >= len(more)*2 // one forbids what the other asks for
 	}
 	return len(fewer)*5 >= len(more)*4 // the same, in other words
 }

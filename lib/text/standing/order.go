@@ -127,6 +127,7 @@ func trimLeadIn(w []string) []string {
 // before those of the clause before it. After a clause that tells what happens it is KindNone: "it
 // hangs and never returns".
 func (s *sentence) kindOfStart(i int, w, before []string) Kind {
+	// An order under a condition: "if it fails, ask me", "if it fails, stop and tell me".
 	if len(before) > 0 && oneOf(s.words[0], "if when whenever") && (startsWith(w, "refuse|escalate|ask first|ask me") ||
 		len(w) == 1 && (hasPhrase(s.words, "stop ask|stop tell me|stop wait for me") || hasPhrase(s.words[len(s.words)-2:], "stop report"))) {
 		return KindAlways

@@ -58,7 +58,7 @@ func typedLines(text string) []line {
 }
 
 // opensBlock returns what closes the block of code or the tag that a line opens, "" if it
-// opens none.
+// opens none. A tag that text closes nowhere is none.
 func opensBlock(bare, text string) string {
 	if mark := bare[:min(3, len(bare))]; oneOf(mark, "``` ~~~") && !strings.Contains(bare[3:], mark) {
 		return mark

@@ -47,7 +47,7 @@ type Instruction struct {
 func Find(text string) []Instruction {
 	var all []Instruction
 	for _, l := range typedLines(strings.ToValidUTF8(text[:min(len(text), maxText)], "")) {
-		before := ""
+		before := "" // the sentence before, as it was said
 		parts := sentences(l.text)
 		if l.isRule() && len(parts) > 0 && !parts[len(parts)-1].asks { // all of it, whatever its sentences are
 			whole := sentence{text: l.text, words: parts[0].words}
