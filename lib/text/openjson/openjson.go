@@ -99,7 +99,7 @@ func Valid(data []byte) bool {
 }
 
 // Clean applies clean to an object, both escaped and unescaped, so that escapes hide no
-// secret. It returns an object without secrets unchanged.
+// secret. It returns an object without secrets unchanged, and null for one that cannot be read.
 func Clean(object []byte, clean func(string) string) json.RawMessage {
 	text := clean(unescape(string(object), clean))
 	if text == unescape(string(object), keepText) {
@@ -108,7 +108,7 @@ func Clean(object []byte, clean func(string) string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	var fields Unknown
+	var fields Unknown // cleaned one by one, because clean has broken the whole
 	if json.Unmarshal(object, &fields) != nil {
 		return json.RawMessage("null")
 	}
@@ -136,8 +136,8 @@ func (u Unknown) Clean(clean func(string) string) {
 	}
 }
 
-// unescape replaces \u escapes in JSON by their characters, except where JSON needs them,
-// and drops invisible ones.
+// unescape replaces \u escapes in JSON by their characters, except where JSON needs them. It
+// applies clean to each string that has such escapes, and then drops invisible characters.
 func unescape(raw string, clean func(string) string) string {
 	if !strings.Contains(raw, `\u`) {
 		return raw
