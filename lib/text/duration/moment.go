@@ -54,7 +54,7 @@ func parseMoment(text string, now time.Time) time.Time {
 		switch l.open {
 		case 1:
 			t = time.Date(now.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.Local)
-			if t.After(now) {
+			if t.After(now) { // last year's
 				t = t.AddDate(-1, 0, 0)
 			}
 		case 2:
@@ -85,7 +85,7 @@ func parseMoment(text string, now time.Time) time.Time {
 		number = "a"
 	}
 	if i := slices.Index(numbers, number); spelled && i >= 0 {
-		word = strconv.Itoa(max(i, 1)) + " " + unit
+		word = strconv.Itoa(max(i, 1)) + " " + unit // "a" is one, too
 	}
 	d, err := Parse(word)
 	if err != nil {
