@@ -66,7 +66,7 @@ func Typed(text string, mark func(lines []string) string) string {
 		return text
 	}
 	kept := text
-	if len(text) > maxTyped {
+	if len(text) > maxTyped { // whole lines of that size, but at least the first
 		if kept, _, _ = strings.Cut(text, "\n"); len(kept) < maxTyped {
 			kept = text[:strings.LastIndexByte(text[:maxTyped+1], '\n')]
 		}
@@ -78,7 +78,7 @@ func Typed(text string, mark func(lines []string) string) string {
 		block := lines[i : i+n]
 		if n >= fewLines || n > 2 && size(block) >= fewBytes {
 			said := slices.DeleteFunc(slices.Clone(block), func(line string) bool { return !isRemark(line) && !isEntry(line) })
-			if len(said) > maxSaid && 2*len(said) < n {
+			if len(said) > maxSaid && 2*len(said) < n { // they are a part of the paste
 				said = nil
 			}
 			if len(said) < n {
@@ -197,8 +197,8 @@ func pasteLength(lines []string) int {
 			}
 		}
 	}
-	// A typed line ends a paste, but a line that only looks typed can be part of it: the
-	// message of an error, a comment in code.
+	// A typed line ends a paste. One such line right behind output can belong to it, such as the
+	// message of an error or a comment in code: it does if more output follows.
 	n := 0
 	for i, line := range lines {
 		switch {
@@ -282,5 +282,5 @@ func isTyped(line string) bool {
 			signs++
 		}
 	}
-	return letters*4 >= all*3 && signs <= 2+all/30
+	return letters*4 >= all*3 && signs <= 2+all/30 // a sign in 30 characters, and two more
 }
