@@ -421,11 +421,11 @@ func (c *cleaner) sequenceEnd(i, n int, r rune) int {
 			return i
 		}
 		switch c.s[p] {
-		case '[':
+		case '[': // CSI
 			r = 0x9b
-		case ']':
+		case ']': // OSC
 			r = 0x9d
-		case 'P', 'X', '^', '_':
+		case 'P', 'X', '^', '_': // DCS, SOS, PM and APC, which end alike
 			r = 0x90
 		default:
 			return cmp.Or(c.escape(p), i)
@@ -450,7 +450,7 @@ func (c *cleaner) escape(p int) int {
 		}
 	case '7', '8', '=', '>', 'M', 'c', '\\':
 		if c.protectedBegins(p) || c.isDoubtful(p) {
-			return p
+			return p // the letter stays, because it can be a word's
 		}
 		return p + 1
 	}
@@ -472,11 +472,11 @@ func (c *cleaner) controlSequence(p int) int {
 	case p == end || s[p] < 0x40 || s[p] > 0x7e:
 		return 0
 	case c.protectedBegins(p):
-		return p
+		return p // the final letter stays
 	case p == plain && strings.IndexByte("mKJHfhlABCDGsu", s[p]) >= 0 && (s[p] == 'm' || !strings.Contains(s[from:p], ":")):
 		return p + 1 // usual in programs
 	case c.isDoubtful(from):
-		return from
+		return from // only the introducer goes
 	}
 	return p + 1
 }
@@ -497,7 +497,7 @@ func (c *cleaner) controlString(p int) int {
 		}
 		if last > 0 {
 			if c.keep.Holds != nil && c.keep.Holds(s[from:p]) {
-				return from
+				return from // its text stays
 			}
 			return p + last
 		}
