@@ -103,6 +103,7 @@ func Indent(text string, width int) string {
 				part = cutWidth(line, width-len(Margin))
 			}
 			rest := line[len(part):]
+			// Break at the last blank, unless only blanks would be left before it.
 			if i := strings.LastIndexByte(line[:min(len(part)+1, len(line))], ' '); rest != "" && i > 0 && strings.TrimSpace(part[:i]) != "" {
 				part, rest = part[:i], line[i+1:]
 			}

@@ -213,7 +213,7 @@ func shrink(widths []int, width, least, whole int) {
 				widest = j
 			}
 		}
-		if widest == whole { // rather the last column
+		if widest == whole { // the last column shrinks first, down to minLast
 			over -= max(least-minLast, 0)
 		}
 		if len(widths) == 0 || over <= 0 || widths[widest] <= 1 {
