@@ -43,7 +43,7 @@ func (s *sentence) instructionKind() Kind {
 	}
 	if l := s.language(); l != nil {
 		if kind := l.instructionKind(s); kind != KindNone || l.script != nil && s.words[0][0] >= utf8.RuneSelf {
-			return kind
+			return kind // a sentence that begins in its script is in no other language
 		}
 	}
 	switch {
