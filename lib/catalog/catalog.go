@@ -154,17 +154,17 @@ func (s *Session) Clean(clean func(string) string) {
 
 // Headline returns a line about a session: its subject, work, received hand-over, title or
 // first request, and the branch. Why it was started counts only if there is nothing else,
-// and only in a town, whose words these are. The id of a note tells nobody anything.
+// and only in a town, whose words these are. "" if nothing is known.
 func (s *Session) Headline() string {
 	unit := s.WorkUnit
 	if len(unit) == 8 && strings.Trim(unit, "0123456789abcdef") == "" {
-		unit = ""
+		unit = "" // the id of a note, which tells nobody anything
 	}
 	title := cmp.Or(s.Subject, unit, s.Received, s.Title, s.Prompt)
 	switch why, _, _ := strings.Cut(s.Topic, ":"); {
 	case title == "" && (s.Role != "" || why == beacon.Handoff || !beacon.IsTopic(why)):
 		title = s.Topic
-	case s.Topic != "" && !beacon.IsTopic(why):
+	case s.Topic != "" && !beacon.IsTopic(why): // what its person says it is about
 		title = s.Topic + ": " + title
 	}
 	if s.Branch != "" {

@@ -112,7 +112,8 @@ func (e *event) checkFields() bool {
 	}
 	e.loggedAt = at.UTC()
 	if e.Payload.SessionID == "" && e.Type == eventlog.Handoff {
-		// A hand-over of gt has a kind. It names no session if a person handed over.
+		// Without a kind it is Gas Town's, and of its actor's session. gt's has a kind, and names
+		// no session if a person handed over.
 		return e.Payload.Kind == ""
 	}
 	_, err = session.ParseID(e.Payload.SessionID)

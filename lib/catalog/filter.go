@@ -55,11 +55,13 @@ func (f Filter) Matches(s *Session) bool {
 	if f.Since.IsZero() || !s.LastAt.Before(f.Since) {
 		return true
 	}
+	// It may still run, or have ended later than its last event.
 	s.ResolveOutcome(f.State)
 	return s.Outcome == Active || !s.EndedAt.Before(f.Since)
 }
 
-// excludes reports whether the session does not match because of its facets.
+// excludes reports whether the session does not match, by what is known of it before its outcome
+// is resolved. OwnHost has all that is on no other host. On another one the outcome can change.
 func (f Filter) excludes(s *Session) bool {
 	return f.Agent != "" && s.Agent != f.Agent && s.Actor != f.Agent && !strings.HasSuffix(s.Actor, "/"+f.Agent) ||
 		f.Role != "" && s.Role != f.Role ||
@@ -187,7 +189,7 @@ func (s *Session) Logged() bool { return !s.clientOnly }
 // findMembers returns the sessions of the filter's chain, or of its work, or those that may run,
 // newest first.
 func (c Catalog) findMembers(f Filter) []*Session {
-	ids := map[session.ID]bool{f.Chain: f.Chain != ""}
+	ids := map[session.ID]bool{f.Chain: f.Chain != ""} // the chain has the id of its first session
 	for _, v := range c.allLogs() {
 		var found []*row
 		switch {

@@ -127,6 +127,7 @@ func bothClaim(earlier, later *Session) *Session {
 	setIfEmpty(&earlier.ChainID, later.ChainID)
 	setIfEmpty(&earlier.Agent, later.Agent)
 	setIfEmpty(&earlier.CWD, later.CWD)
+	// The conversation is from the record of the host of the last event, or from the only record.
 	if later.from != "" && (earlier.from == "" || !later.LastAt.Before(earlier.LastAt)) {
 		earlier.File, earlier.Transcript, earlier.Recorded, earlier.hasMessages, earlier.from = later.File, later.Transcript, later.Recorded, later.hasMessages, later.from
 		earlier.Title, earlier.Prompt, earlier.Model, earlier.Version, earlier.Headless, earlier.SubagentOf = later.Title, later.Prompt, later.Model, later.Version, later.Headless, later.SubagentOf
@@ -137,7 +138,9 @@ func bothClaim(earlier, later *Session) *Session {
 	return earlier
 }
 
-// accept takes what another host's logs say of a session of this host.
+// accept takes from another host's logs what they add to a session of this host: what came
+// before its first event or after its end here, or all if no log here has it. runs says that it
+// runs here.
 func (s *Session) accept(there *Session, runs bool) {
 	switch {
 	case s.clientOnly && runs: // here, so it did not continue there

@@ -29,7 +29,7 @@ type Progress func(done, total int64)
 func Read(log eventlog.Log, progress Progress, more ...eventlog.Log) (Catalog, error) {
 	path := indexPath(log)
 	if len(more) > 0 {
-		path = ""
+		path = "" // an index is of one log
 	}
 	// read opens the files anew for each view, because a prune may have replaced them meanwhile.
 	read := func(view func(sources, string, Progress) (*logView, error), progress Progress) (*logView, error) {
