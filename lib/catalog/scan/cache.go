@@ -88,8 +88,9 @@ const (
 	worthGone = 200
 )
 
-// outdated reports whether the cache is worth rewriting. all is the number of
-// conversations, fresh the number of those that were read now.
+// outdated reports whether the cache is worth rewriting: many conversations were read, or one
+// that it does not have, or many that it has are gone. all is the number of conversations,
+// fresh the number of those that were read now.
 func (x cached) outdated(all, fresh int) bool {
 	return fresh > worthNew || fresh > 0 && all > len(x) || len(x)-(all-fresh) > worthGone
 }

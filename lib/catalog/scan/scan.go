@@ -164,6 +164,7 @@ func scanStores(stores []*found, clean func(string) string, cache string, progre
 			looked++
 		}
 	}
+	// What could not be read is not kept, and counts as neither.
 	if known.outdated(looked, len(fresh)-(len(all)-looked)) {
 		save(cache, all, kept)
 	}
@@ -210,7 +211,7 @@ func Skipped(f conversation.File) (n int) {
 	if f.Earlier != nil {
 		n = Skipped(*f.Earlier)
 	}
-	if f.Size > 0 && f.Size <= conversation.MaxRecord { // a database's conversation has no size
+	if f.Size > 0 && f.Size <= conversation.MaxRecord { // else one can be too long; a database has 0
 		return n
 	}
 	var own int
