@@ -79,7 +79,7 @@ func (s *search) calls(c *opened, needles []needle, bases []string, clean func(s
 				break
 			}
 			calls = slices.DeleteFunc(calls, func(h Hit) bool { return e.CallID != "" && h.CallID == e.CallID })
-			if n := len(calls); e.CallID == "" && n > 0 && calls[n-1].CallID == "" {
+			if n := len(calls); e.CallID == "" && n > 0 && calls[n-1].CallID == "" { // it is the last call's
 				calls = calls[:n-1]
 			}
 		case conversation.Call:

@@ -187,8 +187,8 @@ func letterRun(record []byte, from, to int) (int, int) {
 	return from, to
 }
 
-// joinDivided returns a word with a sign in it if in a record a sign or blank divides it into two, of
-// which the letters between two places are one; "" if they are not.
+// joinDivided returns the two parts of word, joined by _, if a record has them with a sign or blank
+// between. record[from:to] is one of them. It returns "" if the other is not beside it.
 func joinDivided(word string, record []byte, from, to int) string {
 	const sign = "-_ ./:"
 	one := strings.ToLower(string(record[from:to]))

@@ -20,7 +20,7 @@ type needle struct {
 // needles returns words of which every match has at least one, or nil if there are none.
 func needles(re *syntax.Regexp) []needle { return rarestNeedles(requiredNeedles(re)) }
 
-// requiredNeedles returns alternatives: every match has at least one word of each.
+// requiredNeedles returns lists of words: every match has at least one word of each list.
 func requiredNeedles(re *syntax.Regexp) (all [][]needle) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -58,7 +58,8 @@ func requiredNeedles(re *syntax.Regexp) (all [][]needle) {
 // than reading everything.
 const maxNeedles = 16
 
-// rarestNeedles returns the rarest of the alternatives.
+// rarestNeedles returns the list whose most frequent word is the rarest, so that few records have
+// one of its words. A short list is better.
 func rarestNeedles(all [][]needle) []needle {
 	rank := func(either []needle) int {
 		worst := either[0].rarity()

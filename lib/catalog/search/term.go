@@ -193,7 +193,7 @@ func (t *term) match(text string, at int) (end int, quality float64) {
 	ends := end == len(text) || !isWordRune(after)
 	ascii := first[0] < utf8.RuneSelf && isWordRune(rune(first[0]))
 	switch short := len(t.parts) == 1 && ascii; {
-	case begins && ends, !ascii:
+	case begins && ends, !ascii: // a sign, or a script that may have no blanks
 		return end, 1
 	case short && len(first) <= 2, short && len(first) == 3 && !begins:
 		return 0, 0 // in too many other words

@@ -180,6 +180,7 @@ func (w *Words) SearchExact(all []conversation.Conversation, titles []string, id
 	for i := range in {
 		n := float64(in[i].Load())
 		counts[i] = int(n)
+		// The weight of a rare word in BM25.
 		if rare[i] = math.Log(1 + (float64(len(all))-n+0.5)/(n+0.5)); w.terms[i].optional {
 			rare[i] = 0.1 // it is everywhere, and not counted in what is not read
 		}
@@ -394,7 +395,7 @@ func (t *term) countIn(e conversation.Entry, text string) (often float64) {
 }
 
 // matchTexts returns what an exchange's texts have of the terms after cleaning, and whether they,
-// with the title, have all.
+// with the title, have all. The hit is the text to show: it has most terms, near to each other.
 func (r *exchangeReader) matchTexts(texts []conversation.Entry, inTitle []float64) (best Hit, ok bool) {
 	hit := Hit{weights: make([]float64, len(r.terms))}
 	if !r.hasEnoughTerms(texts, inTitle) {
@@ -413,6 +414,7 @@ func (r *exchangeReader) matchTexts(texts []conversation.Entry, inTitle []float6
 			if often == 0 {
 				continue
 			}
+			// As BM25 with b = 0.6: in a long text a word counts less.
 			weight := kind.weight * often / (0.4 + 0.6*float64(len(text))/kind.length)
 			hit.weights[t] += weight
 			if sum += min(weight, 3); !r.terms[t].optional {
@@ -527,7 +529,7 @@ func (r *exchangeReader) giveScattered(each func(Hit) bool) {
 	}
 	_, missing := r.countMissing(inUnion, true)
 	rare, missingRare := r.countMissing(inUnion, false)
-	together := missing == 0 || rare > 0 && missingRare <= (rare/2+1)/2
+	together := missing == 0 || rare > 0 && missingRare <= (rare/2+1)/2 // half of what isEnough allows
 	for i, h := range r.partial {
 		if r.isEnough(h.hasTerm) || together && i == best {
 			if !each(h) {
