@@ -259,7 +259,7 @@ func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 			if !ok {
 				continue
 			}
-			if ours || strings.Contains(inside, "/") {
+			if ours || strings.Contains(inside, "/") { // README.md alone is in every repository
 				b.changes[inside] = append(b.changes[inside], candidate{ch, !ours && pathExists(root)})
 			}
 		}
@@ -315,9 +315,10 @@ func (b *blamer) origin(lines []git.BlamedLine, i int) origin {
 	return result
 }
 
-// findWriter returns the edit that wrote a line last before a time: it has the line in its new
-// text, and nothing had written it before and left it. With other, it returns the first edit in
-// another repository that has the line.
+// findWriter returns the edit that wrote a line last before a time: it has the line or a part of it
+// in its new text, and nothing had written it before and left it. A weak line, such as }, counts
+// only beside its neighbours or if the commit confirms the edit. With other, findWriter returns the
+// first edit in another repository that has the line.
 func (b *blamer) findWriter(l git.BlamedLine, before, after string, limit time.Time, other bool) (written *search.Change) {
 	weak, line := edits.IsWeak(l.Text), edits.Normalize(l.Text)
 	for i, ch := range b.changes[l.Path] {
@@ -331,10 +332,10 @@ func (b *blamer) findWriter(l git.BlamedLine, before, after string, limit time.T
 		switch {
 		case n > 0 && (!weak || ch.HasNeighbour(before, l.Text, after) || l.Commit != "" && b.confirms(l, ch.Change)):
 			written = cmp.Or(written, ch.Change)
-		case other:
+		case other: // what changes a line there tells nothing of this one
 		case n == 0 && !weak && b.isPartReplaced(l, i):
 			written = cmp.Or(written, ch.Change)
-		case n < 0 && !weak, n == 0 && ch.IsWholeFile:
+		case n < 0 && !weak, n == 0 && ch.IsWholeFile: // the line is gone, and the next edit can write it
 			written = nil
 		}
 	}

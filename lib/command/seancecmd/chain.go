@@ -24,6 +24,7 @@ type chainOf struct {
 	logs
 }
 
+// Run prints the chain of a session or of an agent's, or all chains that worked on a unit of work.
 func (c *chainOf) Run(env *cli.Env) error {
 	all, err := readCatalog(env, false, c.Log)
 	if err != nil {

@@ -319,6 +319,7 @@ func (c *server) runTool(env *cli.Env, t tool, in arguments) (text string, faile
 	if text += said.String(); text == "" {
 		text = "nothing was found\n"
 	}
+	// With AnswerNo and no error, nothing was found, which is an answer.
 	return text, code > cli.AnswerNo || code == cli.AnswerNo && strings.Contains(said.String(), ": error: ")
 }
 

@@ -86,6 +86,7 @@ func warnStale(env *cli.Env, found ...*catalog.Session) {
 	}
 }
 
+// checkLocal returns an error for a session of another host, with hints at what can be done here.
 func checkLocal(s *catalog.Session) error {
 	if !s.IsForeign() {
 		return nil
@@ -97,7 +98,8 @@ func checkLocal(s *catalog.Session) error {
 	return cli.WithHint(err, "gt-seance resume %s resumes it there; gt-record convert %s --to AGENT converts the copy of its record into a conversation that continues here", s.ID, s.ID)
 }
 
-// hintCopied says of which host's record a conversation is the copy, if it is one, and how old that is.
+// hintCopied says of which host's record a conversation is the copy, and how old that is. It
+// returns false if the conversation is no copy.
 func hintCopied(env *cli.Env, s *catalog.Session) bool {
 	host, at := s.Copied()
 	if host == "" {

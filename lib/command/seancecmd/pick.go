@@ -16,6 +16,7 @@ type picking struct {
 	Force bool `short:"f" help:"Resume a session even if it is running. Both then write into one conversation."`
 }
 
+// Run lets the person choose a session, and resumes it or a copy, or prints the command for that.
 func (c *picking) Run(env *cli.Env) error {
 	if !term.IsTerminal(env.Stderr) {
 		return cli.Fail(cli.Usage, errors.New("picking needs a terminal on standard error"), "gt-seance list prints the sessions")

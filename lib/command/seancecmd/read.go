@@ -35,7 +35,7 @@ func (t *turns) UnmarshalText(text []byte) error {
 		if n, err := strconv.Atoi(s); err == nil && n > 0 {
 			return n
 		}
-		return -1
+		return -1 // invalid
 	}
 	*t = turns{number(a, 1), number(b, 0)}
 	if !several {
@@ -175,7 +175,8 @@ type page struct {
 	tools, think, json bool
 }
 
-// printTurns prints a range of turns, and returns the offset for the next Read.
+// printTurns prints a range of turns, and returns the offset at which the next call goes on. A to
+// of 0 is no limit. What comes before the first prompt is printed with turn 1.
 func (p *page) printTurns(f conversation.File, o conversation.Options, from, to int) (int64, error) {
 	next, err := conversation.ReadAll(scan.ReaderOf(f.Client), f, o, func(e conversation.Entry) bool {
 		if e.Kind == conversation.Prompt {

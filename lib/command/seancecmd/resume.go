@@ -75,8 +75,8 @@ type continuation struct {
 	client agent.Client
 }
 
-// continuationOf returns how a session or a copy of it is resumed. It fails with
-// account.ForeignError if only a log or a project names the session's folder or store.
+// continuationOf returns how a session or a copy of it is resumed; without Args if it cannot be.
+// It fails with account.ForeignError if only a log or a project names its folder or store.
 func continuationOf(guard account.StoreGuard, all *agent.Table, s *catalog.Session, fork bool) (continuation, error) {
 	c := clientOf(all, s)
 	if s.Recorded {
@@ -112,7 +112,7 @@ func resumeFolder(guard account.StoreGuard, s *catalog.Session) (dir, named stri
 		switch {
 		case failed == nil:
 			return real, "", nil
-		case !errors.As(failed, &foreign):
+		case !errors.As(failed, &foreign): // it does not exist
 			named = cmp.Or(named, path)
 		case !foreign.IsKernelPath() && namesFolder(s, path):
 			return path, "", nil
@@ -133,6 +133,7 @@ func namesFolder(s *catalog.Session, dir string) bool {
 	return err == nil && (facts.CWD == dir || facts.MovedTo == dir)
 }
 
+// impossible returns the error that says why a session or a copy of it cannot be resumed.
 func (g continuation) impossible(s *catalog.Session, fork bool) error {
 	if s.Recorded {
 		return onlyRecorded(s)

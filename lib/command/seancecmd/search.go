@@ -40,6 +40,7 @@ func (c *seeking) Validate() error {
 	return err
 }
 
+// Run prints the best exchange of each session. It returns cli.Silent if none was found.
 func (c *seeking) Run(env *cli.Env) error {
 	all, places, err := c.findTargets(env)
 	if err != nil {
@@ -158,6 +159,7 @@ type sought struct {
 
 const maxPrinted = 1000 // how many columns of a line are printed without a terminal
 
+// print prints the first c.Limit of best, a line each, and hints at what reads on.
 func (c *seeking) print(env *cli.Env, q *search.Words, all catalog.Catalog, places []target, best []search.Found) error {
 	out, style := bufio.NewWriter(env.Stdout), term.StyleFor(env.Stdout, env.Getenv)
 	width, terminal, short := term.Width(env.Stdout, env.Getenv), term.IsTerminal(env.Stdout), all.IDShortener()

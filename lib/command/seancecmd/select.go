@@ -289,9 +289,9 @@ func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found [
 	hosts := peersOf(env)
 	found, agents = findCalled(env, all, name)
 	if hosts.LocalName(name+"@"+host) == name {
-		host = ""
+		host = "" // what OtherHost returns for this one
 	} else {
-		agents = nil
+		agents = nil // they are of this host
 	}
 	found = slices.DeleteFunc(found, func(s *catalog.Session) bool { return s.OtherHost() != host })
 	if host == "" || len(found) > 0 {
@@ -308,6 +308,7 @@ func findCalledOn(env *cli.Env, all catalog.Catalog, name, host string) (found [
 // errNoSession is findNamed's error for a name that means none.
 var errNoSession = errors.New("no session")
 
+// ambiguousError returns the error for a name of several sessions, with some of them as hints.
 func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*catalog.Session) error {
 	err := cli.Failf(cli.AnswerNo, "'%s' means %d sessions", name, len(found))
 	short := all.IDShortener()

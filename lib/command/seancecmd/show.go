@@ -137,6 +137,7 @@ func (d *detail) addConversations(env *cli.Env, all catalog.Catalog, guard accou
 
 const maxKind = 40 // the longest name of a kind that is shown, in characters
 
+// portrait returns the details for a person, a line each; what is unknown has none.
 func portrait(env *cli.Env, d detail) string {
 	var b strings.Builder
 	style := term.StyleFor(env.Stdout, env.Getenv)

@@ -80,6 +80,7 @@ func (c *threadOf) Validate() error {
 	return nil
 }
 
+// chain returns the chain of the session c.ID, or else of the one that asks or was last here.
 func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	if c.ID == "" {
 		r, err := session.Store{Home: home.Find(env.Getenv, env.Dir, "")}.CurrentRecord(env.Getenv, names.SessionVars())
@@ -98,6 +99,7 @@ func (c *threadOf) chain(env *cli.Env) (session.ID, error) {
 	return s.Chain(), nil
 }
 
+// threadText returns what a thread has for a person, under a heading for each kind.
 func threadText(env *cli.Env, t *thread.Thread) string {
 	var b strings.Builder
 	style, width := term.StyleFor(env.Stdout, env.Getenv), term.Width(env.Stdout, env.Getenv)

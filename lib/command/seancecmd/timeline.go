@@ -38,6 +38,7 @@ const recent = 7 * 24 * time.Hour
 
 const drawn = 200
 
+// Run draws the sessions in the terminal, or into the files that the flags name.
 func (c *picture) Run(env *cli.Env) error {
 	most := 0
 	switch {
@@ -58,7 +59,7 @@ func (c *picture) Run(env *cli.Env) error {
 	found, cut := all.MatchingSessions(f), false
 	if most > 0 {
 		newest := all.Select(f, most)
-		cut = len(newest) == most
+		cut = len(newest) == most // there may be more
 		// Without a limit it draws only the last week, unless nothing happened then.
 		if o.Since.IsZero() && c.Until.TimeBefore(now).IsZero() && c.Chain == "" && c.Work == "" && c.Limit == nil {
 			week := now.Add(-recent)

@@ -147,6 +147,7 @@ func (c *usage) Run(env *cli.Env) error {
 	return term.StyleFor(env.Stdout, env.Getenv).Table(env.Stdout, width, cells, nil)
 }
 
+// warnUnpriced hints at the models that were used and have no known price.
 func warnUnpriced(env *cli.Env, spent []spending) {
 	unpriced := map[string]bool{}
 	for _, s := range spent {
@@ -444,6 +445,7 @@ func (c *usage) table(env *cli.Env, lines []spending, narrow bool) [][]string {
 			}
 			switch {
 			case cell != "":
+			// The sum of everything is the total. With --each, a group's sum is that of all sessions.
 			case l == (spending{Usage: l.Usage}) && (first && !c.Each || g.by == "model"):
 				cell = "total"
 			case first && c.Each:
@@ -463,7 +465,7 @@ func (c *usage) table(env *cli.Env, lines []spending, narrow bool) [][]string {
 }
 
 // selectSpenders returns those of the selected sessions that left a conversation, oldest first.
-// Subagents are left out unless their parent is gone.
+// Subagents are left out unless their parent is gone. It sets c.selected and c.foreign.
 func (c *usage) selectSpenders(env *cli.Env) (found []*catalog.Session, all catalog.Catalog, err error) {
 	if c.ID != "" {
 		s, all, err := findSession(env, c.ID)
@@ -487,7 +489,7 @@ func (c *usage) selectSpenders(env *cli.Env) (found []*catalog.Session, all cata
 	f.Subagents = true
 	for _, s := range all.Orphans() {
 		if f.Matches(s) && left(s) {
-			found, err = append(found, s), nil
+			found, err = append(found, s), nil // so a session matches
 		}
 	}
 	return found, all, err
@@ -584,7 +586,7 @@ func (c *usage) countNow(env *cli.Env, id session.ID) (now usageNow, err error) 
 	today := usage{}
 	today.Since = "today"
 	found, all, err := today.selectSpenders(env)
-	if cli.ExitCode(err) == cli.AnswerNo {
+	if cli.ExitCode(err) == cli.AnswerNo { // there is none today
 		err = nil
 	}
 	if err != nil {
