@@ -72,8 +72,8 @@ const (
 )
 
 // formatLine returns a session in the finder's form: its id, what the preview reads of it, and the
-// visible text, with tabs between them. It rejects an id that is not one plain word, or that could be a flag, because the finder
-// puts it into a shell command.
+// visible text, with tabs between them. It returns false for an id that is not one plain word, or
+// that could be a flag, because the finder puts it into a shell command.
 func (c *sessionReader) formatLine(s *catalog.Session) (string, bool) {
 	id := string(s.ID)
 	if id == "" || len(id) > maxID || id[0] == '-' || term.Quote(id) != id {

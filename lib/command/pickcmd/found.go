@@ -59,7 +59,7 @@ func printFound(env *cli.Env, path, query string) error {
 		id, rest, _ := strings.Cut(row, "\t")
 		_, shown, _ := strings.Cut(strings.TrimSuffix(rest, "\n"), "\t")
 		reads := fmt.Sprintf("--turns=%d", max(s.Turn, 1))
-		if s.Subagent != "" {
+		if s.Subagent != "" { // whose turn it is; the row is its session's
 			reads = "--last=3"
 		}
 		if !strings.Contains(shown, s.Text) {

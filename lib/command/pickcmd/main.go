@@ -222,7 +222,7 @@ func (g *grammar) arguments(env *cli.Env, rows string) []string {
 }
 
 // previewCommand returns the shell command that shows a session: its last turns, then its details.
-// {1} is the id, and {2} says which turns; the finder quotes them, and candidate.line allows
+// {1} is the id, and {2} says which turns; the finder quotes them, and formatLine allows
 // no special characters in them.
 func previewCommand(seance string) string {
 	return seance + " read {2} {1} 2>/dev/null && echo; " + seance + " show {1}"
