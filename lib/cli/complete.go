@@ -43,7 +43,7 @@ func answerCompletion(env *Env, p Program) (code int, asked bool) {
 	switch args := env.Args; {
 	case len(args) == 2 && args[0] == completionCommand:
 		text := completionScript(p.Name, args[1])
-		if text == "" {
+		if text == "" { // no such shell: these are arguments like others
 			return 0, false
 		}
 		_, err := io.WriteString(env.Stdout, text)
@@ -190,7 +190,7 @@ func (l *typedLine) takeFlag(f *kong.Flag, bare bool) {
 	if f == nil {
 		return
 	}
-	l.given[f] = !f.IsCumulative()
+	l.given[f] = !f.IsCumulative() // such a flag can be given again
 	if bare && !f.IsBool() && !f.IsCounter() {
 		l.flag = f
 	}

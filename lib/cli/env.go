@@ -256,7 +256,7 @@ func JSONLines[T any](env *Env, all []T) error {
 }
 
 // Confirm asks the person at the terminal. Unless the answer is yes, it returns an error with the
-// text refusal. Without a terminal too, with a hint that flag answers for the person.
+// text refusal. Without a terminal it returns that error, too, and hints that flag answers.
 func (e *Env) Confirm(question, refusal, flag string) error {
 	if !term.IsTerminal(e.Stdin) {
 		return Fail(AnswerNo, errors.New(refusal+": there is no terminal to ask on"), flag+" answers for you")
@@ -269,8 +269,8 @@ func (e *Env) Confirm(question, refusal, flag string) error {
 	return nil
 }
 
-// ConfirmBusy asks the person before something busy is ended; lines say with what. Without a
-// terminal it refuses. refusal says what was not done; --now answers for the person.
+// ConfirmBusy asks the person before something that is at work is ended; lines say at what. Without
+// a terminal it refuses. refusal says what was not done; --now answers for the person.
 func (e *Env) ConfirmBusy(lines []string, refusal string) error {
 	if !term.IsTerminal(e.Stdin) {
 		return Fail(AnswerNo, errors.New(refusal+": "+strings.Join(lines, "; ")), "--now does it all the same")

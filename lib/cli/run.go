@@ -222,7 +222,7 @@ func newParser(env *Env, p Program) (*kong.Kong, error) {
 	)
 }
 
-// hideGroups removes the commands and flags of the groups from the help (see Program.Idle).
+// hideGroups removes the commands and flags of the groups from the help (see Program.UnusedGroups).
 func hideGroups(n *kong.Node, groups []string) {
 	idle := func(g *kong.Group) bool { return g != nil && slices.Contains(groups, g.Key) }
 	for _, f := range n.Flags {
