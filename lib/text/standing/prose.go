@@ -30,8 +30,8 @@ type reader struct {
 }
 
 // typedLines returns the lines that the person wrote: without blocks of code, quoted lines,
-// tags with what stands between them, and what looks like a program's output or was
-// announced as somebody else's; none of a document. A paragraph that was wrapped by hand is one line again.
+// tags with what stands between them, and what looks like a program's output or was announced
+// as somebody else's; nil for a document. A paragraph that was wrapped by hand is one line again.
 func typedLines(text string) []line {
 	var r reader
 	until := "" // what closes the block of code or the tag
@@ -71,7 +71,7 @@ func opensBlock(bare, text string) string {
 	return ""
 }
 
-// read takes a line. It is an item of a list, or a heading, if its text is not all of it.
+// read takes a line. text is the line without what makes it an item of a list or a heading.
 func (r *reader) read(bare, text string, indented bool) {
 	isItem := text != bare && bare[0] != '#'
 	switch {
