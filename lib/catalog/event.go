@@ -211,7 +211,7 @@ func (s *Session) applyEvent(e *event) {
 		setIfGiven(&s.TmuxSession, p.Tmux)
 		s.EndedAt, s.Outcome, s.Reason = time.Time{}, "", "" // it goes on
 		s.handedOver = time.Time{}
-	case eventlog.SessionChain:
+	case eventlog.SessionChain: // it begins its own chain
 		s.ParentID = ""
 		setIfGiven(&s.ChainID, validID(p.ChainID))
 	case eventlog.SessionEnd:

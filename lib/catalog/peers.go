@@ -76,8 +76,8 @@ func (s *Session) Address() string {
 	return name
 }
 
-// claimedSession returns what a host says of a session, or nil. recorded includes what only its records
-// say.
+// claimedSession returns what a host says of a session, or nil. recorded includes what only its
+// records say. The transcript's path and the tmux session there are left out.
 func (p *peerCopies) claimedSession(id session.ID, recorded bool) *Session {
 	var s Session
 	found := p.logs.sessionFromLogs(candidate{id: id})
