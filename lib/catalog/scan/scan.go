@@ -179,8 +179,8 @@ var (
 	saveAfter = time.Second
 )
 
-// withoutCopies leaves out records of conversations that their clients still have: the
-// client's own has more, and earlier.
+// withoutCopies leaves out gt-record's copies of conversations that their clients still have:
+// the client's own has more, and has it sooner.
 func withoutCopies(all []conversation.Conversation) []conversation.Conversation {
 	recorded := slices.IndexFunc(all, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
 	if recorded < 0 {
