@@ -56,8 +56,8 @@ func isUnspaced(word string) bool {
 	return unicode.In(first, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// splitPairs returns terms in which each that is nowhere, and in a script without blanks between
-// words, is exchanged for its pairs of neighbouring letters: it can be several words.
+// splitPairs returns terms in which a word that no conversation has is exchanged for its pairs of
+// neighbouring letters, if its script has no blanks between words: it can be several words.
 func splitPairs(all []term) (apart []term) {
 	for _, t := range all {
 		letters := []rune(t.parts[0])

@@ -415,8 +415,8 @@ func (s *search) searchConversation(q *Query, c *opened, each func(Hit) bool) (w
 	return whole, err
 }
 
-// quietIn returns a function that reports whether a record has no text to be searched. It
-// is nil if the conversation has text that is not in the bytes of its files.
+// quietIn returns a function that reports whether a record has no text to be searched; with tools,
+// calls and results are. It is nil if some of that text is not in the bytes of the files.
 func quietIn(r conversation.Reader, f conversation.File, tools bool) func(record []byte) bool {
 	p, ok := r.(conversation.PlainText)
 	if !ok || slices.ContainsFunc(f.Files(), func(f conversation.File) bool { return !p.PlainText(f) }) {

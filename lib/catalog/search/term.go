@@ -95,7 +95,7 @@ func newTerm(typed string) term {
 	return t
 }
 
-// start returns with what a part begins in each text that has it.
+// start returns the letters that every text with the term has of a part: its stem, or all.
 func (t *term) start(i int) string {
 	if i == len(t.parts)-1 && t.stem != "" {
 		return t.stem

@@ -288,7 +288,7 @@ func (r *exchangeReader) readExchanges(each func(Hit) bool) (whole bool, err err
 
 // noteTerms notes the terms whose needles a record has. It reports whether any is still to be found.
 func (r *exchangeReader) noteTerms(record []byte, quiet func([]byte) bool) (more bool) {
-	var isQuiet *bool
+	var isQuiet *bool // of the record; asked at most once
 	for t := range r.terms {
 		if r.has[t] || r.terms[t].optional {
 			continue
