@@ -375,8 +375,8 @@ func (b *blamer) isPartReplaced(l git.BlamedLine, edit int) bool {
 }
 
 // formerLines returns the lines that an edit replaced with text, a line of l's commit, so that older
-// edits can be looked through for them. It returns none if the edit is older than the commit before
-// l's that changed the file: that one has what it wrote.
+// edits can be looked through for them. It returns none if another commit changed the file between
+// the edit and l's commit: that one has what the edit wrote.
 func (b *blamer) formerLines(l git.BlamedLine, ch *search.Change, text string) []string {
 	const longest = 1 << 10 // more is mostly a program's, and would be copied often
 	if len(text) > longest {
@@ -426,8 +426,8 @@ func (b *blamer) linesOf(l git.BlamedLine) *commitLines {
 	return lines
 }
 
-// cellLine returns a line of a file, and of a notebook the line of a cell that it has as a text
-// of JSON.
+// cellLine returns a line of a file as edits have it. A notebook's file has each line of a cell as
+// a string of JSON.
 func cellLine(path, line string) string {
 	if filepath.Ext(path) != ".ipynb" {
 		return line

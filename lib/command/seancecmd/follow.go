@@ -162,7 +162,7 @@ func (c *tailText) Run(env *cli.Env) error {
 	} else {
 		fold, err = told.Read(read, env.Redact)
 	}
-	// The summary is there all the same; the next run reads those bytes again.
+	// Only saving failed: the summary is complete, and the next run reads the same bytes again.
 	if unsaved := (*tail.SaveError)(nil); errors.As(err, &unsaved) {
 		env.WarnError(err)
 		err = nil

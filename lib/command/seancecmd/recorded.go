@@ -90,8 +90,8 @@ func sourceOf(env *cli.Env, guard account.StoreGuard, s *catalog.Session, scratc
 	return store.Conversation(made.ID), err
 }
 
-// inScratch returns the path of the conversation below the folder scratch. It is any file,
-// or the place that the client expects in store, a folder of its own.
+// inScratch returns the path of the conversation below the folder scratch: where the client expects
+// it in store, a folder of its own, or with store "" any file.
 func inScratch(env *cli.Env, client agent.Client, w conversation.Writer, copied *conversation.Copy, scratch string) (path, store string, err error) {
 	if store, err = ask.OwnFolder(client, env.Getenv, scratch); err != nil || store == "" {
 		return filepath.Join(scratch, string(copied.ID)+".jsonl"), "", err

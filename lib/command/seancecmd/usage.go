@@ -284,8 +284,8 @@ func (p places) text(s string) string {
 }
 
 // project returns the folder of the repository, whichever worktree or submodule of it a request
-// was made in. It is the session's for a folder that is gone, and outside git for those below the
-// session's folder.
+// was made in. For a folder that is gone, and for one outside git below the session's folder, it
+// is the project of the session's folder.
 func (p places) project(s *catalog.Session, dir string) string {
 	if dir = cmp.Or(dir, s.CWD); dir == "" || s.IsForeign() {
 		return cmp.Or(p.text(dir), unknown)
