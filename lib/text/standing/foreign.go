@@ -39,6 +39,7 @@ func foreignKind(words []string, polite bool) Kind {
 	infinitive := strings.HasSuffix(last, "en") && oneOf(words[0], "nie niemals nur immer nooit altijd nicht") ||
 		len(words[1]) > 4 && slices.ContainsFunc([]string{"er", "re", "ir", "rlo", "rla"}, func(end string) bool { return strings.HasSuffix(words[1], end) })
 	order := oneOf(words[0], foreignVerbs)
+	// In turn: "committe nie", "ne touche pas", "no uses", "nunca borres", "non modificare".
 	switch {
 	case order && !hasAnyWord(near, "sorgen gedanken stress") && hasAnyWord(near, neverWords+" nicht nichts keine keinen kein pas rien niet geen"),
 		(words[0] == "ne" || strings.HasPrefix(words[0], "n'")) && hasAnyWord(words, "pas jamais plus rien aucun aucune") && !strings.HasSuffix(words[0], "nt") && !strings.HasSuffix(words[1], "nt") && !hasAnyWord(words[:2], "n'oublie n'oubliez n'hésite n'hésitez n'est n'a t'inquiète vous marche fonctionne sait sert"),
