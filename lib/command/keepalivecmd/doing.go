@@ -102,7 +102,7 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 const maxClockSkew = 10 * time.Second
 
 // recordState stores the session's state after this event, and reports whether it changed. It
-// ignores an event that is older than the stored state. prompt is what the person typed.
+// ignores an event older than the stored state (maxClockSkew). prompt is what the person typed.
 func recordState(call *hook.Invocation, before activity.State, prompt string, now time.Time) (after activity.State, noted bool, err error) {
 	at, err := currentWorktree(call, before)
 	call.Warn(err)

@@ -395,6 +395,8 @@ type check struct {
 	JSON   bool          `name:"json" help:"Print it as one JSON object."`
 }
 
+// Run answers whether the agent gave a sign of life, its last heartbeat, within c.MaxAge: in words
+// or JSON, and by the exit code.
 func (c *check) Run(env *cli.Env) error {
 	sign, err := readHeartbeat(env)
 	if err != nil {

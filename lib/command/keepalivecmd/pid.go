@@ -48,7 +48,8 @@ func (t *track) Run(env *cli.Env) error {
 	switch {
 	case t.PID == 0:
 		p, err = process.AgentOf(os.Getpid())
-		// An agent may run a command in a terminal of its own.
+		// A Visible process may be the terminal's own program and no agent. But an agent may run a
+		// command in a terminal of its own: then the environment names the agent.
 		if err != nil || process.Visible(p.PID) && len(names.Tellers(env.Getenv)) == 0 && env.Getenv("GT_AGENT")+env.Getenv("GT_SESSION_ID") == "" {
 			return cli.Fail(cli.AnswerNo, errors.New("no agent runs this"), "name its process: gt-keepalive pid track "+t.Session+" PID")
 		}
@@ -156,7 +157,7 @@ func (l *list) Run(env *cli.Env) error {
 		}
 		state := string(f.State)
 		switch it := foreignRuns(f); {
-		case it == nil:
+		case it == nil: // not known, or said by the state
 		case *it:
 			state += ", runs"
 		default:
