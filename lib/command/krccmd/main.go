@@ -250,6 +250,7 @@ type decay struct {
 	JSON bool `name:"json" help:"One JSON object."`
 }
 
+// Run prints what the events of each type are still worth: 1 when they are new, 0 once expired.
 func (c *decay) Run(env *cli.Env) error {
 	p, err := openBooks(env)
 	if err != nil {
@@ -480,6 +481,7 @@ type rotate struct {
 	JSON bool     `name:"json" help:"One JSON object."`
 }
 
+// Run rotates the event log if it is larger than c.Over. With --over, it is silent otherwise.
 func (c *rotate) Run(env *cli.Env) error {
 	p, err := openBooks(env)
 	if err != nil {
