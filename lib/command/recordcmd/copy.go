@@ -76,7 +76,8 @@ func findAgentRecords(s record.Store, hosts peer.Hosts, h peer.Host, name string
 // clientName is what a client is called. A copy could have anything in its place.
 var clientName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9 ._-]{0,63}$`)
 
-// orFindCopy returns the record of this host, or if it has none of that name a copy of another host's.
+// orFindCopy returns own, the record of this host, if none is nil. If none says that this host has
+// no record of that name, it returns a copy of another host's. Otherwise none is its error.
 func orFindCopy(env *cli.Env, own source, name string, none error) (source, error) {
 	if !errors.As(none, new(missingError)) {
 		return own, none

@@ -141,7 +141,7 @@ const (
 	maxEndLooks  = 10
 )
 
-// sessionFiles returns the files of a session's subagents, and then its own, which Join makes one.
+// sessionFiles returns the files of a session's subagents, and then its own, joined to one.
 func sessionFiles(env *cli.Env, r conversation.Reader, id session.ID) (found []conversation.File, err error) {
 	var own []conversation.Conversation
 	for _, store := range storesOf(env, r) {

@@ -26,6 +26,7 @@ func (c *verify) Validate() error {
 	return nil
 }
 
+// Run checks the named records, or all, and prints what is wrong with each.
 func (c *verify) Run(env *cli.Env) error {
 	s, err := openStore(env)
 	if err != nil {
