@@ -160,8 +160,8 @@ func forkAgent(m *model, r *row, name string) tea.Cmd {
 // newKey is what an input line is about that makes an agent. No row has it.
 const newKey = "new"
 
-// askForNewAgent asks for what a new agent is, one after the other, and starts it. What it is told is
-// on no command line.
+// askForNewAgent asks for folder, client, branch and prompt of a new agent, one after the other,
+// and starts it. The prompt is on no command line, which others could read.
 func (m *model) askForNewAgent() tea.Cmd {
 	dir, client := m.env.Dir, contract.Default
 	if r := m.chosenRow(); r != nil && r.Member != nil {
@@ -268,8 +268,8 @@ func (f *foreground) Run() error {
 	return cmd.Run()
 }
 
-// answerQuestion asks gt-session for the options of an agent's question, which offer shows. For an
-// agent whose pane is not on this host's tmux, it reads the screen as well.
+// answerQuestion asks gt-session for the options of an agent's question, which offerOptions shows.
+// For an agent whose pane is not on this host's tmux, it reads the screen as well.
 func (m *model) answerQuestion(r *row) tea.Cmd {
 	c := m.sessionCommand(r, "answer")
 	c.hiddenArgs = []string{"--json"}

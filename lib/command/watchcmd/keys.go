@@ -103,7 +103,7 @@ func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.Code == utf8.RuneError { // a key that only its terminal knows
 		return nil
 	}
-	if m.mode != typing || m.about != "" {
+	if m.mode != typing || m.about != "" { // not a key of the filter
 		m.sought.acted = true
 	}
 	if m.mode != typing || msg.Mod&(tea.ModCtrl|tea.ModAlt) != 0 {

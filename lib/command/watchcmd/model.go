@@ -124,7 +124,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		// With no height yet, lay has put the chosen row above the screen.
+		// With no height yet, scrollToChosen has put the chosen row above the screen.
 		if m.height == 0 {
 			m.offset = 0
 		}

@@ -58,7 +58,7 @@ func (m *model) refreshPanel() tea.Cmd {
 		if m.panel.sameCount >= slowAfter {
 			every = panePollSlow
 		}
-		if fresh && m.now.Sub(m.panel.at) < every-panePollFast/10 {
+		if fresh && m.now.Sub(m.panel.at) < every-panePollFast/10 { // a tick may come a little early
 			return nil
 		}
 		m.panel.busy = true
@@ -172,7 +172,7 @@ func (m *model) showPeek(p peekResult) {
 		m.showPanel(panelText{key: p.key, text: p.ran.out, note: "at " + m.now.Format("15:04:05")})
 		p.ran.out = ""
 	}
-	// ran has the panel read again, which would replace the screen that was just read.
+	// showResult has the panel read again, which would replace the screen that was just read.
 	at := m.panel.at
 	m.showResult(p.ran)
 	m.panel.at = at

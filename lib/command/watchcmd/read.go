@@ -307,7 +307,7 @@ type changeWatcher struct {
 	followed map[string]bool
 }
 
-// newChanges returns changes that follow no folder yet. A burst of events marks seen only once.
+// newChanges returns a changeWatcher that follows no folder yet. A burst of events counts once.
 func newChanges() *changeWatcher {
 	c := &changeWatcher{noticed: make(chan struct{}, 1), urgent: make(chan struct{}, 1), followed: map[string]bool{}}
 	var err error

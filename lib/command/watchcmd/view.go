@@ -425,7 +425,7 @@ func (m *model) panelRule(r *row) string {
 		if r.title != "" {
 			folder = r.Folder // which the list does not have
 		}
-		// The note is left out here if shown prints it in place of an empty text.
+		// The note is left out here if panelLines prints it in place of an empty text.
 		for _, more := range []string{r.title, r.today, folder, m.panel.note} {
 			if more != "" && (more != m.panel.note || m.panel.key == r.key && len(m.panel.lines) > 0 && strings.TrimSpace(m.panel.lines[0]) != "") {
 				left += " · " + more
