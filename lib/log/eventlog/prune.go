@@ -183,7 +183,7 @@ func (s *survey) countRemoved(h Head, at, size int64) removedLine {
 	return m
 }
 
-// keepNewest undoes count for the newest of these events.
+// keepNewest undoes countRemoved for the newest of these events.
 func (s *survey) keepNewest(m removedLine) {
 	s.keepFrom = m.at
 	if s.pruned.Removed[m.kind]--; s.pruned.Removed[m.kind] == 0 {
@@ -367,7 +367,7 @@ func (l Log) undoRewrite() error {
 	if err := l.undoArchive(i); err != nil {
 		return err
 	}
-	// The new log goes last: while it exists, undo runs again.
+	// The new log goes last: while it exists, undoRewrite runs again.
 	if err := atomicfile.Remove(l.newPath()); err != nil {
 		return err
 	}
@@ -493,14 +493,15 @@ func (w *logRewrite) forEachLine(from, to int64, decide func(h Head, at int64) f
 	}
 }
 
-// replaceOld copies what was appended meanwhile and replaces the log.
+// replaceOld copies what was appended meanwhile and replaces the log by the new one. A rotation
+// (w.segment is set) first links the old log to its place among the rotated ones.
 func (w *logRewrite) replaceOld() error {
-	if w.segment != "" { // even if no line was moved to the archive
+	if w.segment != "" { // openArchive writes the intent, which is due even if no line was moved
 		if err := w.openArchive(); err != nil {
 			return err
 		}
 	}
-	// Copy most of it before locking.
+	// A prune copies most of the tail before it locks the log, which hooks wait for.
 	if w.decideTail == nil {
 		for range 10 {
 			info, err := w.old.Stat()
@@ -531,7 +532,7 @@ func (w *logRewrite) replaceOld() error {
 	if err != nil {
 		return atomicfile.Error("look at", string(w.log), err)
 	}
-	if named == nil || !os.SameFile(named, info) || info.Size() < w.end {
+	if named == nil || !os.SameFile(named, info) || info.Size() < w.end { // it was replaced
 		return atomicfile.Error("prune", string(w.log), ErrReplaced)
 	}
 	if w.decideTail != nil {
