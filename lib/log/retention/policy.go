@@ -139,16 +139,16 @@ func (c Curve) Value(age, ttl time.Duration) float64 {
 	x := float64(age) / float64(ttl)
 	switch c {
 	case Rapid:
-		return math.Exp2(-4 * x)
+		return math.Exp2(-4 * x) // it halves with each quarter of the TTL
 	case Slow:
-		return math.Exp2(-x / 0.75)
+		return math.Exp2(-x / 0.75) // it halves in three quarters
 	case Flat:
 		if x < 0.9 {
 			return 1
 		}
 		return (1 - x) / 0.1
 	}
-	return 1 - x
+	return 1 - x // Steady
 }
 
 // MatchesType reports whether a pattern, which may contain *, matches a type.
