@@ -129,11 +129,11 @@ func (s State) resolveLinks(path string) (real, link string, err error) {
 		if links++; links > 40 {
 			return "", "", &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 		}
-		known, err := readFolder(s.Path("homes", entryName(at)))
+		known, err := readFolder(s.Path("homes", entryName(at))) // of a home that had this path
 		there, lerr := Identify(at)
 		uid := atomicfile.Owner(info)
 		switch {
-		case err == nil && lerr == nil && known.isUnchanged(there): // it was moved
+		case err == nil && lerr == nil && known.isUnchanged(there): // that home was moved
 		case project, err == nil, uid != 0 && uid != os.Geteuid():
 			return "", at, nil
 		}

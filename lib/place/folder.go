@@ -236,7 +236,8 @@ func (s State) movedHome(here Folder) (k HomeEntry, ok bool) {
 	return HomeEntry{At: at, hasMoved: true}, true
 }
 
-// MakeHome makes the folder from Home and records its home, again if the home has moved.
+// MakeHome makes the place k of a home in the state, which Home has returned, and records there
+// that it belongs to dir; again if dir has moved.
 func (s State) MakeHome(k HomeEntry, dir, address string) error {
 	at := k.At
 	if _, err := os.Lstat(filepath.Join(at, folderRecord)); err == nil && !k.hasMoved {
@@ -258,7 +259,7 @@ func (s State) MakeHome(k HomeEntry, dir, address string) error {
 	if k.hasMoved {
 		return atomicfile.Write(filepath.Join(at, folderRecord), data, atomicfile.Unsynced)
 	}
-	if !k.byPath && f.BirthTime != 0 { // former reads the link
+	if !k.byPath && f.BirthTime != 0 { // movedHome reads the link
 		if err := s.linkHome(s.folderLink(f), at); err != nil {
 			return err
 		}

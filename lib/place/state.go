@@ -42,7 +42,7 @@ const ForeignState State = "/dev/null/foreign"
 
 // StateOf returns the person's state folder: $XDG_STATE_HOME/gt or ~/.local/state/gt.
 // Without HOME it uses the home of the passwd entry, never a folder that others can write
-// to. It resolves links of the person or root, and returns Foreign for a link of another
+// to. It resolves links of the person or root, and returns ForeignState for a link of another
 // user. The folder need not exist.
 func StateOf(getenv func(string) string) State {
 	state := getenv("XDG_STATE_HOME")
