@@ -121,8 +121,8 @@ func CheckPortable(dir string, wait time.Duration) error {
 	return err
 }
 
-// findChanges finds what differs, and returns the paths that differ between Head and index. It
-// returns an error for a change that cannot be made anew elsewhere.
+// findChanges fills c with HEAD and with what differs from the index, and returns the paths that
+// differ between HEAD and index. A change that cannot be made anew elsewhere is an error.
 func (r checkout) findChanges(c *Carried, vars []string, wait time.Duration) (staged []string, err error) {
 	name, sparse, err := findHidden(r.top, wait)
 	switch {
@@ -348,7 +348,7 @@ func (p packing) commitIndex(head string, secret []string) (string, error) {
 			return "", err
 		}
 		line := strings.TrimSuffix(string(out.Data), "\x00")
-		if line == "" {
+		if line == "" { // head has no such file: mode 0 takes it out of the index
 			line = "0 " + strings.Repeat("0", len(head)) + "\t" + path
 		}
 		if _, err := p.runGit(strings.NewReader(line+"\x00"), "update-index", "-z", "--index-info"); err != nil {
@@ -381,7 +381,7 @@ func (p packing) writeBundle(path, commit string) error {
 	if err != nil {
 		return err
 	}
-	if have.Truncated {
+	if have.Truncated { // keep whole lines; without the others the bundle is only larger
 		have.Data = have.Data[:bytes.LastIndexByte(have.Data, '\n')+1]
 	}
 	dir := filepath.Join(p.scratch, "git")
@@ -522,7 +522,7 @@ type sizeSum struct {
 
 var errTooMuch = errors.New("too much")
 
-// Write returns an error above the limit, which ends git early.
+// Write adds up the sizes in the output of git ls-tree -l -z. Above the limit it fails, to end git.
 func (s *sizeSum) Write(p []byte) (int, error) {
 	for _, c := range p {
 		if c != 0 {
@@ -598,7 +598,7 @@ func MakeBranch(dir, branch, commit, path string) error {
 	return err
 }
 
-// InTheWay returns the files that git does not track in a worktree, and that Reset to index
+// InTheWay returns the files that git does not track in a worktree, and that ResetWorktree to index
 // or the caller, who writes comes, would replace.
 func InTheWay(path, index string, comes []string, wait time.Duration) (names []string, err error) {
 	// Files that index has, and this worktree's index lacks.

@@ -208,8 +208,8 @@ func hookText(script string) string {
 	return b.String()
 }
 
-// readIncludes reads a file and those that it includes, with every also those that it includes on a
-// condition. home is what a path with ~/ begins with.
+// readIncludes returns the settings of a file and of those that it includes, at most four deep and
+// *budget files in all; with every also of those on a condition. home is what ~ stands for.
 func readIncludes(path, home string, depth int, budget *int, every bool) []setting {
 	if *budget--; *budget < 0 || depth > 3 {
 		return nil

@@ -178,7 +178,8 @@ func HeadMoves(dir string, since time.Time) (lines []string, from string) {
 // history are the commits of a reflog.
 type history []Commit
 
-// applyLine applies a line: <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
+// applyLine applies a line of the reflog to the commits so far:
+// <old> <new> <name> <<mail>> <seconds> <zone>\t<what>: <subject>
 func (h *history) applyLine(line string) {
 	meta, what, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(meta)

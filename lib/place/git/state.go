@@ -343,8 +343,8 @@ func (s *State) addChange(c Change) {
 	}
 }
 
-// isOwnFile reports whether a path is one of S1's files, which are no person's work unless git tracks
-// them, or a checkpoint that was set aside (with a suffix) or is being written (with a dot before).
+// isOwnFile reports whether a path is one of gt's own files, which are nobody's work unless git
+// tracks them, or a checkpoint that was set aside (with a suffix) or is being written (with a dot).
 func isOwnFile(path string) bool {
 	for elem := range strings.SplitSeq(path, "/") {
 		if elem == place.Runtime || strings.HasPrefix(elem, place.Checkpoint) || strings.HasPrefix(elem, "."+place.Checkpoint) {

@@ -69,7 +69,7 @@ func findRepository(dir string) (checkout, error) {
 	if !errors.Is(err, ErrNotRepository) {
 		return r, err
 	}
-	for at := real; ; at = filepath.Dir(at) { // an unusable one is an error
+	for at := real; ; at = filepath.Dir(at) { // a .git above that cannot be used is an error
 		if _, terr := os.Lstat(filepath.Join(at, ".git")); terr == nil {
 			if r, terr = repositoryAt(at); terr == nil {
 				return r, nil
@@ -332,7 +332,7 @@ func completeCheckout(path string, wait time.Duration) error {
 		return err
 	}
 	for _, c := range s.Changes {
-		if c.XY != ".D" || s.Truncated {
+		if c.XY != ".D" || s.Truncated { // only a missing file was just not written yet
 			changed = c.Path
 		}
 	}
@@ -552,7 +552,7 @@ func (r checkout) findUnsaved(wait time.Duration) (head, what string, err error)
 	case err != nil:
 		return "", "", err
 	case len(s.Changes) > 0 || s.Truncated:
-		s.Ahead, s.Behind = 0, 0
+		s.Ahead, s.Behind = 0, 0 // commits are the caller's to count
 		return s.Head, s.Summary(), nil
 	}
 	if hidden, _, err := findHidden(r.top, wait); err != nil || hidden != "" {
@@ -588,7 +588,7 @@ func (r checkout) countLeftBehind(wait time.Duration, elsewhere []string) (strin
 	return what, err
 }
 
-// countUnmerged says how many commits git rev-list counts, or "" for none.
+// countUnmerged says in words how many commits git rev-list counts with args, or "" for none.
 func (r checkout) countUnmerged(wait time.Duration, args ...string) (string, error) {
 	out := &bounded.Front{Most: maxStatus}
 	if err := r.runIsolated(nil, out, r.top, wait, append([]string{"rev-list", "--count"}, args...)...); err != nil {
