@@ -129,7 +129,7 @@ func findAt(s place.Scope, dir, sessionID, at string) Home {
 	if h.Dir == "" {
 		h.Dir = place.Top(project, h.Town.Root)
 	}
-	for _, d := range []string{dir, agent.Project, h.Dir} {
+	for _, d := range []string{dir, agent.Project, h.Dir} { // no program is taken from there
 		process.Distrust(d)
 	}
 	if h.unnamed = !ok; h.unnamed {
