@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// End records that a session has ended and why, writes S3's file of its record, and then removes
+// End records that a session has ended and why, writes its record as an S3File, and then removes
 // the results kept aside. The lines keep both ends of each result and list what was removed. If the
 // session has no record, or the record was removed, End does nothing and returns no id.
 func (s Store) End(k Key, why string, redact func(string) string, now time.Time) (ID, error) {
@@ -66,7 +66,7 @@ func (s Store) ClearContexts(id ID, now time.Time) (gone []Context, err error) {
 	if len(gone) == 0 {
 		return nil, s.removeContexts(id)
 	}
-	// Write the line first: after a crash, the next Clear removes the files.
+	// Write the line first: after a crash, the next ClearContexts removes the files.
 	if err := s.appendLines(id, func(w *writer, end recordEnd) error {
 		return w.addLine(&Line{Kind: Cleared, Time: now.UTC(), Clear: gone})
 	}); err != nil {

@@ -150,7 +150,7 @@ func (k Kind) InConversation() bool {
 	return false
 }
 
-// isMessage reports whether a line is a message in S3's terms; else it is an event.
+// isMessage reports whether a line is a message of an S3File; else it is an event.
 func (k Kind) isMessage() bool {
 	switch conversation.Kind(k) {
 	case conversation.Prompt, conversation.Reply, conversation.Message, conversation.Answer, conversation.Summary:

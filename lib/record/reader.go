@@ -66,6 +66,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 		return o.From, err
 	}
 	return file.forEachLine(o.From, func(line []byte, at int64) bool {
+		// o.Skip leaves out neither marks nor prompts: live needs them to know where a turn begins.
 		if !isKind(line, Mark) && (!isConversation(line) || o.Skip != nil && !isKind(line, Kind(conversation.Prompt)) && o.Skip(line)) {
 			return true
 		}

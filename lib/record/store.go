@@ -132,9 +132,9 @@ func (o recordFile) readHeadEnd() (head Session, end recordEnd, err error) {
 	return head, end, atomicfile.Error("read", o.f.Name(), err)
 }
 
-// liveTurns returns a function that reports, of each line of the conversation in order, whether
-// the client still shows it: the person did not take back the turn. Its tokens were spent. It
-// must also be called for the marks.
+// liveTurns returns a function to call for each line of a record in order, marks too. It reports
+// whether the client still shows the line: not if it is in a turn that the person took back, except
+// for token usage, because those tokens were spent.
 func (o recordFile) liveTurns() (live func(l *Line, at int64) bool, err error) {
 	end, err := o.readEnd()
 	if err != nil {
@@ -264,11 +264,12 @@ func scanEnd(f io.ReaderAt, size int64) (recordEnd, error) {
 	}
 }
 
-// findEnd finds the end in the bytes of a record from an offset on; ok is false if no mark is there.
+// findEnd reads buf, a record from an offset to its end, backwards to the last mark. ok is false if
+// it has no mark and does not begin with the record.
 func findEnd(buf []byte, from int64) (e recordEnd, ok bool) {
 	end := bytes.LastIndexByte(buf, '\n') + 1
 	e.size, e.torn = from+int64(end), end < len(buf)
-	said := false
+	said := false // an entry of the conversation follows
 	for rest := buf[:end]; len(rest) > 0; {
 		begin := bytes.LastIndexByte(rest[:len(rest)-1], '\n') + 1
 		if begin == 0 && from > 0 {

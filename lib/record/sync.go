@@ -103,7 +103,8 @@ func (y *Syncer) cleanMetadata(m conversation.Metadata) conversation.Metadata {
 	return m
 }
 
-// isCurrent reports whether a record has everything that the client's file had when it was found.
+// isCurrent reports whether a record has everything that the client's file had when it was found. A
+// removed record is current, too: isCurrent notes that in done.Gone.
 func (y *Syncer) isCurrent(id ID, c conversation.Conversation, done *SyncResult) (bool, error) {
 	o, err := y.Store.openRecord(id)
 	if err != nil {
@@ -172,7 +173,8 @@ func (p *syncPass) resumeRecord() error {
 		p.lastMark = end.mark
 		return nil
 	}
-	// A sync that was killed wrote these lines.
+	// Lines from after on may come again: a sync that was killed wrote them, or after is 0, which
+	// means all. writeEntry skips those.
 	p.leftover = map[[16]byte]int{}
 	p.nextMark.Messages, p.nextMark.Events = 0, 0
 	if after > 0 {
@@ -267,6 +269,8 @@ func (p *syncPass) writeHead() error {
 func (p *syncPass) readNew(r conversation.Reader) error {
 	n, until := 0, p.afterMark
 	neverSearched := p.afterMark > 0 && p.nextMark.TakenBack == nil // an older gt wrote the last mark
+	// Prompts that were taken back are searched for if the file was rewritten, or nobody has
+	// searched yet, or the client erases them without a trace.
 	searchBack := p.done.Rewritten || neverSearched || p.afterMark > 0 && conversation.ErasesTakenBack(p.conv.File.Path) && (p.from == 0 || len(p.nextMark.TakenBack) > 0)
 	if neverSearched {
 		until = 0 // what was taken back ended before
@@ -302,9 +306,9 @@ func (p *syncPass) readNew(r conversation.Reader) error {
 // maxTakenBack limits the prompts that a mark names.
 const maxTakenBack = 1024
 
-// findTakenBack reads the whole conversation to find the prompts that the person took back. One
-// that is neither there nor taken back any more stays as it was. What a prompt began ends before
-// an offset.
+// findTakenBack reads the whole conversation and notes in the next mark which prompts the person
+// took back. One that the last mark has stays noted unless the client shows it again. until is the
+// offset before which the turns of new ones end; 0 means at the first mark.
 func (p *syncPass) findTakenBack(r conversation.Reader, until int64) error {
 	var found, live []string
 	o := conversation.Options{Patient: true, TakenBack: func(e conversation.Entry) { found = append(found, p.syncer.Redact(validUTF8(e.ID))) }}
@@ -412,7 +416,7 @@ func (p *syncPass) writeEntry(e conversation.Entry) error {
 			return nil
 		}
 		if p.done.Rewritten && p.done.Lines == 0 {
-			// add overwrites the encoder's buffer, which holds body.
+			// addLine overwrites the encoder's buffer, which holds body.
 			body = slices.Clone(body)
 			if err := p.w.addLine(&Line{Kind: Rewritten, Time: p.syncer.Now().UTC()}); err != nil {
 				return err
@@ -480,6 +484,7 @@ const noCall = "-"
 
 // setCallText sets a call's text, and notes whether its result is left out.
 func (p *syncPass) setCallText(l *Line, e conversation.Entry, clean func(string) string) {
+	// A result without an id belongs to the latest call.
 	p.hidden = slices.DeleteFunc(p.hidden, func(id string) bool { return id == noCall })
 	if l.CallID != "" && l.Tool != "" {
 		if p.tools == nil || len(p.tools) > maxHidden {

@@ -15,7 +15,7 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// S3File is a record as one file in S3's format.
+// S3File is a record as one JSON file, the form s3 of gt-record export (docs/record.md).
 type S3File struct {
 	ID      ID        `json:"id"`
 	Start   time.Time `json:"startTime,omitzero"`
@@ -248,7 +248,7 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// WriteS3 writes a record in S3's format. It holds one line at a time.
+// WriteS3 writes a record as an S3File with its messages and events. It holds one line at a time.
 func (s Store) WriteS3(id ID, to io.Writer) error {
 	i, err := s.Info(id)
 	if err != nil {
@@ -284,7 +284,7 @@ func (s Store) WriteS3(id ID, to io.Writer) error {
 
 func (s Store) s3Path(id ID) string { return filepath.Join(s.Sessions, string(id)+".json") }
 
-// WriteS3File writes the record's file in S3's format. The lines remain authoritative.
+// WriteS3File writes the record's S3File. The lines remain authoritative.
 func (s Store) WriteS3File(id ID) error {
 	lock, err := s.Lock(id)
 	if err != nil {
