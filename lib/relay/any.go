@@ -38,7 +38,9 @@ type leases struct {
 	askedAt   time.Time              // when hosts were last asked where it is
 }
 
-// offerWork offers the work that waits for any host, and asks where the work is that was offered.
+// offerWork looks after this host's work that any host may do. It offers what waits, asks the hosts
+// that have an offer where the work is now, and forgets what is done or was taken back. It also
+// counts for how long each host was silent.
 func (r *Relay) offerWork(_ context.Context, now time.Time) error {
 	step := min(now.Sub(r.leases.scannedAt).Abs(), maxStep)
 	r.leases.scannedAt = now
@@ -77,7 +79,7 @@ func (r *Relay) offerWork(_ context.Context, now time.Time) error {
 				return err
 			}
 		}
-		if !wanted && !slices.ContainsFunc(work.Tries, func(t peer.Try) bool { return !t.IsOver() && r.reachableHost(t.Key) != nil }) { // all know
+		if !wanted && !slices.ContainsFunc(work.Tries, func(t peer.Try) bool { return !t.IsOver() && r.reachableHost(t.Key) != nil }) { // no host has it
 			delete(r.leases.tries, id)
 			if err := r.outbox.RemoveTries(id); err != nil {
 				return err
@@ -85,7 +87,7 @@ func (r *Relay) offerWork(_ context.Context, now time.Time) error {
 			continue
 		}
 		for i, t := range work.Tries {
-			late := i < len(work.Tries)-1 || !wanted
+			late := i < len(work.Tries)-1 || !wanted // another host has it, or nobody wants it
 			if ask && !t.IsOver() {
 				questions[t.Key] = append(questions[t.Key], peer.Lease{Letter: t.Letter, Template: work.Template, Recall: late || work.Late != "", Late: late})
 			}
@@ -123,7 +125,8 @@ func (r *Relay) isGivenUp(t *peer.Try) bool {
 	return t.IsOver() || m == nil || m.silence > r.LostAfter
 }
 
-// offerTo offers a work to the host that has most free sessions for it, if there is one.
+// offerTo offers a work, whose text is in letter, to the host that has most free sessions for it,
+// if there is one, and notes that in work.Tries. It delivers an offer to this host itself at once.
 func (r *Relay) offerTo(work *peer.Tries, letter peer.Letter, now time.Time) error {
 	text, err := atomicfile.IfExists(r.outbox.Read(letter))
 	if err != nil || text == nil {
@@ -144,7 +147,7 @@ func (r *Relay) offerTo(work *peer.Tries, letter peer.Letter, now time.Time) err
 	if err != nil {
 		return err
 	}
-	again := 0
+	again := 0 // how often that host has declined the work
 	tries := slices.DeleteFunc(slices.Clone(work.Tries), func(t peer.Try) bool {
 		is := t.IsOver() && t.Key == to.host.Key
 		if is && t.State == peer.Declined {
@@ -156,7 +159,7 @@ func (r *Relay) offerTo(work *peer.Tries, letter peer.Letter, now time.Time) err
 	if err := r.outbox.SetTries(letter.ID, peer.Tries{Template: work.Template, Tries: tries, Late: work.Late}); err != nil {
 		return err
 	}
-	work.Tries = tries // from here on no other host has it, if the next step fails as well
+	work.Tries = tries // now the host counts as having it, even if the next step fails
 	if to.host.Key != r.self.Key {
 		return r.outbox.PutAs(offer, text)
 	}
@@ -191,7 +194,8 @@ func (r *Relay) findFreeHost(w *peer.Tries, now time.Time) (to *remoteHost) {
 	return to
 }
 
-// countFree returns how many of a host's sessions can get a work, and have none of this giver.
+// countFree returns how many sessions of the host with key could get a work: those that run and
+// have its template, less this host's open offers to it. After a refusal it is 0 for a while.
 func (r *Relay) countFree(w *peer.Tries, key string, agents []peer.Agent, now time.Time) (n int) {
 	for _, a := range agents {
 		if a.Template == w.Template && a.Routable && a.Runs() {
@@ -216,7 +220,8 @@ func (r *Relay) countFree(w *peer.Tries, key string, agents []peer.Agent, now ti
 // long each time. Its person can allow more meanwhile, or make the template.
 func refusalWait(again int) time.Duration { return min(10*time.Second<<min(again, 10), LostAfter) }
 
-// askLeases asks a host where work is.
+// askLeases asks the host with key where the works are that it was offered; each question is a
+// Lease. If that is this host itself, it takes the answers at once.
 func (r *Relay) askLeases(key string, q []peer.Lease) error {
 	to := r.reachableHost(key)
 	if to == nil {
@@ -225,7 +230,7 @@ func (r *Relay) askLeases(key string, q []peer.Lease) error {
 	if key == r.self.Key {
 		for _, l := range q {
 			t, err := r.FindWork(r.self, l)
-			if t.State == peer.Missing { // a kill came before it was delivered
+			if t.State == peer.Missing { // a kill came before: recordAnswer ends the offer
 				t.State = peer.Offered
 			}
 			if err != nil {
@@ -267,7 +272,9 @@ func (r *Relay) answerLeases(from *remoteHost, body []byte) error {
 	return r.sendJSON(from, "chunk", "leases", "", answers)
 }
 
-// heldHere returns where offered work is on this host. A Try without a state is no answer yet.
+// heldHere returns where a work is that another host offered to this one: its letter has not come
+// (Offered), was refused (Declined), or what FindWork finds. With l.Recall, a letter that has not
+// come is refused from now on. A Try without a state is no answer yet: its giver asks again.
 func (r *Relay) heldHere(from *remoteHost, l peer.Lease) (peer.Try, error) {
 	reason, came := from.letters.arrived[l.Letter]
 	if !came && l.Recall {
@@ -277,7 +284,6 @@ func (r *Relay) heldHere(from *remoteHost, l peer.Lease) (peer.Try, error) {
 		if t, err := r.FindWork(from.host, l); err != nil || t.State != peer.Missing { // a kill came before it was noted
 			return t, err
 		}
-		// The letter counts as refused from now on, so that it is not delivered if it still comes.
 		came, reason = true, "it was taken back"
 		if err := from.letters.addLetter(l.Letter, reason); err != nil {
 			return peer.Try{}, err
@@ -292,7 +298,7 @@ func (r *Relay) heldHere(from *remoteHost, l peer.Lease) (peer.Try, error) {
 	return r.FindWork(from.host, l)
 }
 
-// takeLeases takes the answers of a host.
+// takeLeases takes a host's answers to askLeases.
 func (r *Relay) takeLeases(from *remoteHost, body []byte) error {
 	var answers []peer.Try
 	if json.Unmarshal(body, &answers) != nil || len(answers) > mostLeases {
@@ -306,7 +312,8 @@ func (r *Relay) takeLeases(from *remoteHost, body []byte) error {
 	return nil
 }
 
-// recordAnswer records what a host says of a work that it was offered.
+// recordAnswer records what the host with key says of a work that it was offered: answer has the
+// letter of the offer and its state. An answer that says nothing new changes nothing.
 func (r *Relay) recordAnswer(key string, answer peer.Try) error {
 	for id, w := range r.leases.tries {
 		i := slices.IndexFunc(w.Tries, func(t peer.Try) bool { return t.Key == key && t.Letter == answer.Letter })

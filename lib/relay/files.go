@@ -172,6 +172,7 @@ func (r *Relay) takeFile(from *remoteHost, id string, body []byte) error {
 	}
 	q.id, q.askCount = "", 0
 	from.asked[questionKey(c.Name)] = q
+	// The next part is twice as large, or half as large if this one took longer than partTakes.
 	if from.partSize = min(2*from.partSize, feed.MaxChunk); r.Now().Sub(q.firstAsked).Abs() > partTakes { // mutant never: TestSmallBeforeLarge
 		from.partSize = max(from.partSize/4, leastPart)
 	}
@@ -191,7 +192,8 @@ func (r *Relay) takeFile(from *remoteHost, id string, body []byte) error {
 	return err
 }
 
-// takeLog adds to the copy of a log, and asks for what is still missing: after an answer at once.
+// takeLog adds a chunk to the copy of a log, and asks for what is still missing. answer says that
+// this host has asked for it; an unasked chunk leads to a question only if it does not fit.
 func (r *Relay) takeLog(from *remoteHost, c feed.Chunk, answer bool) error {
 	taken, err := from.logs.AddChunk(c)
 	if errors.Is(err, feed.ErrFull) {

@@ -120,7 +120,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 		byName[m.host.Name] = m
 	}
 	there := map[peer.Letter]bool{}
-	out, absent := map[string]int{}, map[string]bool{}
+	out, absent := map[string]int{}, map[string]bool{} // letters without a receipt; no inbox
 	began := time.Now()
 	for _, l := range all {
 		there[l] = true
@@ -171,7 +171,8 @@ func (m *remoteHost) isExpected(now time.Time) bool {
 	return connects || !m.host.IsAway(now) // mutant never: TestTemporary
 }
 
-// sendLetter sends a letter, or of one over inline the envelope. It only warns of a bad file.
+// sendLetter sends a letter, or only the envelope of one over maxInline, whose receiver then asks
+// for the text part by part. It only warns of a file that cannot be read.
 func (r *Relay) sendLetter(ctx context.Context, to *remoteHost, l peer.Letter) error {
 	f, err := atomicfile.Open(r.outbox.Path(l))
 	if err != nil {
@@ -306,7 +307,7 @@ func (r *Relay) takeReceipt(from *remoteHost, m seal.Message) error {
 	if err != nil || !ok {
 		return err
 	}
-	refused, err := r.keys.OpenBody(m, 4096)
+	refused, err := r.keys.OpenBody(m, 4096) // why it was refused; empty if it was delivered
 	if err != nil {
 		return refusal("a receipt that cannot be opened")
 	}
@@ -329,7 +330,8 @@ func (r *Relay) takeReceipt(from *remoteHost, m seal.Message) error {
 	return r.outbox.Refuse(l, string(refused))
 }
 
-// noteLongLetter notes a long letter, and asks for its first part.
+// noteLongLetter notes a long letter, and asks for its first part. It refuses a letter for which
+// there is no room: those of a kind that may be over maxComing have room of their own, for two.
 func (r *Relay) noteLongLetter(from *remoteHost, m seal.Message, e envelope) error {
 	if len(e.SHA256) != sha256.Size*2 {
 		return r.answerLetter(from, m.ID, "a letter without a checksum")

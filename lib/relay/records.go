@@ -127,7 +127,8 @@ func (r *Relay) refuseRecords(to *remoteHost) (refused bool, err error) {
 	return false, err
 }
 
-// takeSharing reads how long another host's list of records is, and asks for what is missing here.
+// takeSharing takes a host's notice of how long its list of records is, and asks for what is
+// missing here. If the notice says that this host may read none (Off), it removes the copies.
 func (r *Relay) takeSharing(from *remoteHost, body []byte) error {
 	exchange, now := &from.records, r.Now()
 	var says listNotice
@@ -198,7 +199,7 @@ func (r *Relay) askForRecords(from *remoteHost, now time.Time) error {
 		if q := from.asked[recordFile]; now.Sub(exchange.asked).Abs() < askAgain || q.id != "" && q.isOpen(now) {
 			return nil
 		}
-		if exchange.tries++; exchange.tries%3 == 0 {
+		if exchange.tries++; exchange.tries%3 == 0 { // nothing comes of this one
 			exchange.copies.AskOthersFirst()
 		}
 		return r.askForRecord(from)

@@ -192,7 +192,7 @@ type Relay struct {
 // ErrRunning is returned if another process relays for this host.
 var ErrRunning = errors.New("gt-relay is running already")
 
-// New returns a relay. Close ends it.
+// New returns a relay with the state of the last run, and its lock, which the caller unlocks.
 func New(o Options) (*Relay, *flock.Lock, error) {
 	if err := o.State.Prepare(o.State.Path("relay")); err != nil {
 		return nil, nil, err
@@ -371,7 +371,7 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 	if err != nil {
 		return fmt.Errorf("the hub has no room for this host: %w", err)
 	}
-	// A hub that still runs has what it acknowledged, and what this host took from it.
+	// A hub that restarted may have lost letters: send all again, and read the inbox from the first.
 	if server := nc.ConnectedServerId(); server == "" || server != r.server { // mutant always: TestNewConnection
 		r.server, r.sent, r.lastTaken = server, map[peer.Letter]time.Time{}, 0
 	}
@@ -427,8 +427,8 @@ func (r *Relay) Session(ctx context.Context, nc *nats.Conn) (err error) {
 		case m := <-incoming:
 			r.handleMessage(m)
 		}
-		// Whatever woke it: a scan that sends many letters takes as long as a tick, and costs more
-		// than a message.
+		// Take all messages before the next scan, which costs more than a message: to send many
+		// letters takes it as long as a tick.
 		for len(incoming) > 0 {
 			r.handleMessage(<-incoming)
 		}
@@ -453,7 +453,8 @@ func (r *Relay) stopBoth(ctx context.Context, nc *nats.Conn) error {
 	return errors.Join(errClone, nc.FlushTimeout(publishWait))
 }
 
-// subscribe begins to take what is kept, and what is not.
+// subscribe begins to pass on to the channel what comes live (LiveSubjects) and what the hub's four
+// streams keep. It closes the connection if a stream cannot be read any more.
 func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 	enqueue := func(m message) {
 		select {
@@ -486,7 +487,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 		{stream: streams.Feeds, since: since},
 		{stream: streams.InboxStream(key), after: r.lastTaken},
 	}
-	// All are open before the first is read: on a slow line the answers would wait behind what is.
+	// Open all before the first is read: on a slow line the answers would wait behind its messages.
 	for i := range sources {
 		at := &sources[i]
 		octx, done := context.WithTimeout(ctx, publishWait)
@@ -504,7 +505,7 @@ func (r *Relay) subscribe(ctx context.Context, to chan<- message) error {
 	fleetRead := make(chan struct{}) // closed once the hosts of the fleet are known
 	for _, at := range sources {
 		info := at.CachedInfo()
-		isPresence := at.stream == streams.PresenceStream // from then on it is listened to
+		isPresence := at.stream == streams.PresenceStream // read once: later beats are live messages
 		switch {
 		case info.NumPending > 0:
 			r.pending[at.stream] = true
@@ -598,7 +599,7 @@ type storedMessage struct {
 	seq uint64
 }
 
-// storeNewest stores the message that newest has made, in the place of the one before.
+// storeNewest stores a message with a header of newestHeader, in the place of the one before.
 func (r *Relay) storeNewest(ctx context.Context, subject string, data []byte) error {
 	at := r.newestAt
 	seq, err := r.storeMessage(ctx, subject, data)
@@ -608,8 +609,8 @@ func (r *Relay) storeNewest(ctx context.Context, subject string, data []byte) er
 	return err
 }
 
-// tellAgain tells again what the hub has replaced by an older word of this host: whoever reads
-// it now would believe that one.
+// tellAgain has the next scan send again what the hub has replaced by an older one of this host:
+// whoever reads that now would believe it.
 func (r *Relay) tellAgain(subject []string, at int64, seq uint64) {
 	newest := r.newestStored[strings.Join(subject, ".")]
 	if seq <= newest.seq || at >= newest.at {
@@ -666,7 +667,8 @@ func (r *Relay) sayHello(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// scan sends what is new in this host's files.
+// scan is one round of the relay: it sends what is new on this host, asks for what is missing here,
+// and notes in the status when nothing is left to send or to take.
 func (r *Relay) scan(ctx context.Context) error {
 	if err := r.reloadKeys(); err != nil {
 		return err
@@ -782,13 +784,13 @@ func (r *Relay) sendLogs(ctx context.Context, now time.Time) error {
 	if err := r.source.Store(); err != nil || !r.lastBeat.Equal(now) {
 		return err
 	}
-	return r.publishBeat("", "") // the beat before did not tell of them
+	return r.publishBeat("", "") // the beat of this scan was sent before them
 }
 
 // sendStates sends what this host's agents do, if it has changed.
 func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
 	if r.Instances == nil || r.pending[streams.Fleet] || now.Sub(r.statesAt).Abs() < stateEvery {
-		return nil // until the fleet is known, so is not how old this host's last states are
+		return nil // the time of this host's last states is known once the fleet was read
 	}
 	r.statesAt = now
 	states, err := r.Instances(ctx)
@@ -832,7 +834,7 @@ const statusEvery = 20 * time.Second
 func (r *Relay) writeStatus() {
 	r.status.PID = os.Getpid()
 	s, w := r.status, r.writtenStatus
-	young := s.CurrentAt.Sub(w.CurrentAt).Abs() < statusEvery && s.CurrentAt.IsZero() == w.CurrentAt.IsZero()
+	young := s.CurrentAt.Sub(w.CurrentAt).Abs() < statusEvery && s.CurrentAt.IsZero() == w.CurrentAt.IsZero() // only the time changed, by little
 	s.CurrentAt, w.CurrentAt = time.Time{}, time.Time{}
 	if young && reflect.DeepEqual(s, w) && !r.statusWanted() {
 		return

@@ -147,7 +147,8 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// receiveMessage checks who sent a message and where it stood, and has it taken by its kind.
+// receiveMessage checks the signature, the sender and the subject (gt.SENDER.KIND…) of a message,
+// and passes it to the function for its kind. A refusal is an error that is only counted.
 func (r *Relay) receiveMessage(msg message) error {
 	parts := strings.Split(msg.subject, ".")
 	if len(parts) < 3 {
@@ -195,11 +196,11 @@ func (r *Relay) receiveMessage(msg message) error {
 		return refusal("a message under the subject of another kind")
 	}
 	live := msg.stream == ""
-	current := (live || kind == "beat") && r.noteSeen(from, m.Header, live, msg.age) // what else is kept says nothing about now
+	current := (live || kind == "beat") && r.noteSeen(from, m.Header, live, msg.age) // not of other kept messages, which are old
 	if !from.byteRate.AllowN(r.Now(), len(msg.data)) {
 		return refusal("too much of " + from.host.Name)
 	}
-	if m.Kind == "beat" && (kind == "beat" || kind == "chunk") { // the latter is an answer
+	if m.Kind == "beat" && (kind == "beat" || kind == "chunk") { // a chunk is an answer
 		if !current {
 			return nil
 		}
