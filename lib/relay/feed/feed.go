@@ -227,8 +227,8 @@ func Discard(path string) error {
 
 // Append appends to the copy at path what it lacks of a chunk, up to a size of most bytes. same
 // is false, and nothing of the chunk is kept, if the chunk does not follow the copy or is of a file
-// that begins otherwise; only the latter ends a copy that grows beside another one. complete reports
-// whether the copy is complete now.
+// that begins otherwise. complete reports whether the copy is complete now. A chunk of a file that
+// was begun anew starts a copy beside the old one, which it replaces once it is complete.
 func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
 	to := growingPath(path)
 	if c.restarts() {
@@ -240,6 +240,7 @@ func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
 	if c.At > sizeOf(to) { // a part between them is missing
 		return false, false, nil
 	}
+	// The copy ends where the file does, after most bytes at the latest, but never before c.At.
 	end := max(min(c.Size, most), c.At) // mutant without min: ./lib/relay/mirror TestHostile
 	same, err = appendAt(to, c.At, c.Before, c.Data[:min(int64(len(c.Data)), end-c.At)])
 	if err == nil && !same && to != path {
@@ -254,8 +255,9 @@ func Append(path string, c Chunk, most int64) (same, complete bool, err error) {
 	return true, err == nil, err
 }
 
-// appendAt writes what the file at path lacks of the bytes at a place within it or at its end. same
-// is false, and nothing is written, if it differs from what the bytes are of.
+// appendAt appends to the file at path what it lacks of data, which begins at the offset at. same
+// is false, and nothing is written, if the file differs from data, or before it: before is that
+// part's check (see Head).
 func appendAt(path string, at int64, before string, data []byte) (same bool, err error) {
 	if err := atomicfile.EnsurePrivateDir(filepath.Dir(path)); err != nil {
 		return false, err
@@ -320,7 +322,7 @@ func (s *Source) Heads() map[string]Head {
 }
 
 // NextChunk returns the next bytes of a log that were not sent. ok is false if there are none.
-// The caller sends them and then calls Sent.
+// The caller sends them and then calls RecordSent.
 func (s *Source) NextChunk(name, path string) (c Chunk, ok bool, err error) {
 	f, err := atomicfile.IfExists(atomicfile.Open(path))
 	if err != nil || f == nil {
@@ -341,7 +343,7 @@ func (s *Source) NextChunk(name, path string) (c Chunk, ok bool, err error) {
 	}
 	c, err = Read(f, Want{Name: name, From: state.Size, Check: state.Check, Most: maxSent}, true)
 	if err == nil && len(c.Data) == 0 {
-		if state.unchangedInfo = info; c.restarts() {
+		if state.unchangedInfo = info; c.restarts() { // it was begun anew, and has no whole line yet
 			state.Head = Head{}
 		}
 	}
@@ -429,7 +431,8 @@ func (c *Copies) AddChunk(ch Chunk) (taken bool, err error) {
 	return taken, err
 }
 
-// Compare compares a copy with a new head of its log, which the log had just now.
+// Compare compares a copy with the head that its log had just now. One that is longer or differs is
+// doubted: IsComplete is false, so that the log is asked for again.
 func (c *Copies) Compare(name string, head Head) {
 	l, have := c.logs[name], sizeOf(c.Path(name))
 	switch {
