@@ -146,7 +146,8 @@ func (h *Hub) acceptHosts(l net.Listener, config *tls.Config) {
 	}
 }
 
-// passThrough takes one connection.
+// passThrough joins a host's connection to the server in this process: with TLS, and after a check
+// of each command of the host. It returns when one of the two ends.
 func (h *Hub) passThrough(c net.Conn, config *tls.Config) error {
 	server, err := h.server.InProcessConn()
 	if err != nil {
@@ -228,7 +229,8 @@ type connectOptions struct {
 	Sig          string `json:"sig"`
 }
 
-// forwardConnect takes the first command, which says who the host is. The server checks that.
+// forwardConnect passes on the first command, which says who the host is, with the gate's number in
+// its user (see markProved). The server checks the key.
 func (g *gate) forwardConnect() error {
 	op, rest, err := g.readLine()
 	if err != nil || op != "CONNECT" {
@@ -270,7 +272,7 @@ func (g *gate) forwardCommand() error {
 	return err
 }
 
-// forwardPublish takes a message: "subject [reply] size".
+// forwardPublish passes on a message, "subject [reply] size", or tells the host why it does not.
 func (g *gate) forwardPublish(rest string) error {
 	words := strings.Fields(rest)
 	if len(words) < 2 || len(words) > 3 {
@@ -344,7 +346,7 @@ func (g *gate) whyRefused(subject, reply string, size int) string {
 		return "a reply outside of its inbox"
 	}
 	parts := strings.Split(subject, ".")
-	most := maxInvited
+	most := maxInvited // of a host that asks to be admitted
 	switch {
 	case parts[0] == "$JS":
 		most = maxRequest

@@ -372,7 +372,8 @@ func (h *Hub) hostRoom() int64 { return h.MaxStore / 2 / int64(h.shareCount) }
 // fewShares is the number of hosts up to which each has the same room.
 const fewShares = 64
 
-// divideRoom divides half of the room among the hosts and some more.
+// divideRoom divides half of the hub's room among the inboxes of the hosts and of more that will
+// come. The number of shares only ever doubles or halves, so that inboxes seldom change in size.
 func (h *Hub) divideRoom(ctx context.Context, more int) error {
 	all, err := Hosts(h.Store)
 	if err != nil {
@@ -394,7 +395,7 @@ func (h *Hub) divideRoom(ctx context.Context, more int) error {
 	return nil
 }
 
-// clearHost removes what a host has left that was removed.
+// clearHost removes the messages of and for a host, if it was removed: Store has a mark of that.
 func (h *Hub) clearHost(ctx context.Context, key string) error {
 	mark := filepath.Join(h.Store, "removed", key)
 	if !atomicfile.Exists(mark) {
