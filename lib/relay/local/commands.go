@@ -46,7 +46,7 @@ type runCounts struct {
 	byHost map[string]int // how many run, by host
 }
 
-// beginRun reports whether one more may run for a host. The caller then calls end.
+// beginRun reports whether one more may run for a host. The caller then calls endRun.
 func (r *runCounts) beginRun(host string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
