@@ -87,7 +87,7 @@ func (c *Copies) SetHead(head feed.Head) error {
 	return c.readList()
 }
 
-// addList adds what was wanted to the list.
+// addList adds a chunk to the copy of the host's list, and reads the list once it is complete.
 func (c *Copies) addList(ch feed.Chunk) error {
 	if ch.At == 0 {
 		c.listRead = 0
@@ -209,8 +209,9 @@ func (c *Copies) AskOthersFirst() {
 	}
 }
 
-// AddChunk adds what was wanted to its copy. No more is taken than what was listed: that is what was
-// counted. A list that its host cannot read just now changes nothing.
+// AddChunk adds a chunk of a record, or of the list if it has no name, to the copy. Of a record it
+// takes no more than the listed size, which chooseCopies has counted. A record that its host cannot
+// read (None) is not asked for again until the list has a new line for it.
 func (c *Copies) AddChunk(ch feed.Chunk) error {
 	id := record.ID(ch.Name)
 	e := c.listed[id]

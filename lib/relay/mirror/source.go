@@ -112,7 +112,7 @@ func parseEntry(line []byte) (e Entry, ok bool) {
 // Head returns how long the list is.
 func (s *Source) Head() feed.Head { return s.head }
 
-// Scan notes which records have changed.
+// Scan finds the records that are new, changed or gone since the last call, and lists them.
 func (s *Source) Scan() error {
 	ids, err := s.store.IDs()
 	if err != nil {
@@ -153,7 +153,8 @@ func (s *Source) Scan() error {
 	return s.recordChanges(changed)
 }
 
-// recordChanges notes changes in the list.
+// recordChanges appends changed entries to the list, or writes it anew if it is lost or too many of
+// its lines are outdated. A size of -1 means that a record is gone. s.lines is -1 after an error.
 func (s *Source) recordChanges(changed []*listedRecord) (err error) {
 	for _, c := range changed {
 		s.entries[c.ID] = c
