@@ -35,7 +35,7 @@ type Keys struct {
 	box    *age.X25519Identity
 }
 
-// Load reads the keys of this host from <state>/relay/keys.json, and creates them if make.
+// Load reads the keys of this host from <state>/relay/keys.json, and creates them if create is set.
 // Otherwise it returns fs.ErrNotExist.
 func Load(state place.State, create bool) (*Keys, error) {
 	path := state.Path("relay", "keys.json")
