@@ -626,7 +626,7 @@ func Quarantine(path string) (string, error) {
 	if err != nil {
 		return "", Error("set aside", path, err)
 	}
-	return to, Remove(path) // does nothing if aside has renamed it
+	return to, Remove(path) // does nothing if linkAside has renamed it
 }
 
 // linkAside links a file to a free name for Quarantine. If the file system has no links, it

@@ -130,7 +130,7 @@ func (r Rolling) writeKeeping(data []byte, d Durability, keep func(old []byte) e
 	}
 	return Error("write", r.Path, writeAndMove(r.Path, data, 0o600, d, func(from, to string) error {
 		switch {
-		case errors.Is(bad, fs.ErrNotExist), bad == nil && bytes.Equal(old, data):
+		case errors.Is(bad, fs.ErrNotExist), bad == nil && bytes.Equal(old, data): // nothing to keep
 		case bad == nil:
 			if err := keep(old); err != nil {
 				r.warn(err)
