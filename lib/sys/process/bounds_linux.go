@@ -107,7 +107,7 @@ func Unit(pid int) string {
 	return unitOf(string(text))
 }
 
-// unitOf parses a process's control groups (cgroups(7)).
+// unitOf returns the systemd unit in the text of /proc/<pid>/cgroup (cgroups(7)), or "".
 func unitOf(text string) string {
 	for line := range strings.Lines(text) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
