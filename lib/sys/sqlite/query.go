@@ -40,7 +40,7 @@ func (r Row) Int(name string) int64 {
 // Columns returns a table's columns in order; none if there is no such table.
 func (db *DB) Columns(table string) []string { return db.columns[strings.ToLower(table)] }
 
-// Scan calls each for the rows of a table until it returns false. It must be called inside Do.
+// Scan calls each for the rows of a table until it returns false. It must be called inside View.
 func (db *DB) Scan(table string, each func(Row) bool) error {
 	return db.scanRows(table, "", nil, each)
 }
@@ -158,7 +158,7 @@ func (db *DB) maxSteps(columns int) int64 {
 	return fewSteps + rows/1000*int64(20+4*columns)
 }
 
-// stepLimit is a context that is done after left calls of Err.
+// stepLimit is a context that is done after stepsLeft calls of Err.
 type stepLimit struct {
 	context.Context
 	stepsLeft int64

@@ -123,8 +123,8 @@ func (db *DB) explainError(err error) error {
 	return atomicfile.Error("read", db.path, err)
 }
 
-// reopen opens the files again and reads the tables. It takes the state first, so that stale notices
-// any change from then on.
+// reopen opens the files again and reads the tables. It takes the state first, so that isStale
+// notices any later change.
 func (db *DB) reopen() (err error) {
 	db.Close()
 	if db.files, err = openFiles(db.path); err != nil {
@@ -264,7 +264,7 @@ func (f *files) Close() {
 	}
 }
 
-// Open returns one of the two files.
+// Open gives SQLite one of the two files, which are open already, and no other file.
 func (f *files) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	switch {
 	case flags&vfs.OPEN_MAIN_DB != 0 && f.writes:
