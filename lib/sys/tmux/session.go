@@ -116,8 +116,8 @@ func (s Server) Lend(session, mark string, panes []Pane) error {
 	return s.runSilent(args...)
 }
 
-// createPane creates the pane of New with new-session or new-window, whose arguments creates are. It sets
-// the pane up in the same call.
+// createPane creates the pane of New with the tmux command creates, which is new-session or
+// new-window with its flags. The same call sets the pane up.
 func (s Server) createPane(n NewSession, creates ...string) (Pane, error) {
 	at := s.resolveSocket()
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(at) > most {

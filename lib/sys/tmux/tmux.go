@@ -182,7 +182,7 @@ func (s Server) ActivePane(session string) (Pane, error) {
 	return parsePane(out)
 }
 
-// parsePane parses the first line: a hook of the person's can print more.
+// parsePane parses the first line, in paneFormat: a tmux hook of the person's can print more.
 func parsePane(out string) (Pane, error) {
 	line, _, _ := strings.Cut(out, "\n")
 	f := strings.SplitN(line, "\t", 9)
