@@ -284,7 +284,7 @@ func (r *read) Run(env *cli.Env) error {
 	c := all[0]
 	for _, mine := range []func(*checkpoint.Checkpoint) bool{
 		func(c *checkpoint.Checkpoint) bool { return c.TakenBy == call.ID },
-		func(c *checkpoint.Checkpoint) bool { return c.SessionID == call.ID },
+		func(c *checkpoint.Checkpoint) bool { return c.SessionID == call.ID }, // its own wins
 	} {
 		if i := slices.IndexFunc(all, mine); i >= 0 && call.ID != "" {
 			c = all[i]
@@ -325,7 +325,7 @@ func (*clear) Run(env *cli.Env) error {
 func readTurn(env *cli.Env, call *hook.Invocation, share int) error {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Ended() || r.Transcript == "" {
-		return nil // nothing would ever remove it; save warns
+		return nil // nothing would ever remove what was read; saveCheckpoint warns
 	}
 	if !registry.HasReader(cmp.Or(r.Agent, contract.Default)) {
 		return nil
@@ -369,7 +369,7 @@ const maxBeside = 200 // limits the description of one background task, in chara
 func storeMeasure(call *hook.Invocation, fold *summary.Fold, share int) error {
 	c := fold.Context
 	if c.ClientWarns {
-		share = 0
+		share = 0 // gt never warns then
 	}
 	return activity.Change(call.Home, call.ID, func(s *activity.State) bool {
 		before := *s
