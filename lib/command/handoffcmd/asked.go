@@ -29,7 +29,7 @@ func (h handover) mustRequest() bool {
 	if r.PIDNS != "" && r.Process().IsSet() { // a hook recorded where the agent runs
 		apart = r.IsElsewhere()
 	}
-	// A closed pane is not found either, so the agent must also be hidden.
+	// A closed pane is not found either, so the agent must also run outside of this sandbox.
 	hidden := h.inPane && h.pane.ID == "" && h.agent.IsSet() && process.Freer(h.agent.PID)
 	if r.TmuxPane != "" && !h.replaces && (apart || hidden) {
 		return true
@@ -125,7 +125,7 @@ func (g *grammar) serveRequests(env *cli.Env, call *hook.Invocation) error {
 	if last.Cycle {
 		o.kind, o.to = session.KindCycle, ""
 	}
-	held := g.Hold
+	held := g.Hold // why the pane is kept, or ""
 	if held == "" && env.Now().Sub(left).Abs() > finishWithin {
 		held = "its turn went on for over ten minutes"
 	}

@@ -37,7 +37,7 @@ func (g *grammar) cancelHandover(env *cli.Env, call *hook.Invocation) error {
 	if err != nil {
 		return err
 	}
-	var told session.ID
+	var told session.ID // a session that is being told one, which is too late to cancel
 	all = slices.DeleteFunc(all, func(w waiting.Handover) bool {
 		told = cmp.Or(w.PromisedTo, told)
 		return w.PromisedTo != ""

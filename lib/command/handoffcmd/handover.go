@@ -148,7 +148,7 @@ func (t target) chooseSuccessor(o order) (agent.Client, error) {
 		return same, nil
 	case o.to == "":
 		c, own, err := t.clientTable().ClientForRole(string(id.Role), id.Rig)
-		if t.warn(err); !own && t.record != nil { // otherwise no running agent could continue
+		if t.warn(err); !own && t.record != nil { // a town's default displaces no known agent
 			return same, nil
 		}
 		return c, nil
@@ -161,7 +161,7 @@ func (t target) chooseSuccessor(o order) (agent.Client, error) {
 	return same, t.clientTable().UnknownError(o.to)
 }
 
-// findProgram returns why the successor cannot be started. A client that runs now can be.
+// findProgram returns why the successor cannot be started. The client that runs now always can.
 func (h handover) findProgram() error {
 	if h.successor.Client.Name == h.client().Name {
 		return nil
@@ -209,6 +209,7 @@ func (h handover) successorRun(subject string) respawn.Run {
 	if h.carriedCopy != "" {
 		next.Resume = string(h.carriedCopy)
 	}
+	// Only the conversation that the server of several windows has open goes on in that server.
 	next.Alone = next.Resume == "" || next.Resume != string(h.id) || !h.record.Served()
 	prev := respawn.Previous{Client: h.client().Name, Environ: h.environ, Dir: h.dir, Process: h.agent, Pane: h.pane, Launcher: h.startedIn}
 	prev.Args, _ = h.agentArgs() // without readable arguments the agent is started without any

@@ -98,8 +98,7 @@ func (h handover) trackSuccessor() error {
 	return pids.Track(pane.Session, p)
 }
 
-// changeAgent records in the instance that the agent belongs to, if it does to one, that
-// another client follows. restore takes that back.
+// changeAgent records in the agent's instance that another client follows. restore undoes that.
 func (h handover) changeAgent(run respawn.Run) (restore func() error, err error) {
 	restore = func() error { return nil }
 	c, variable := h.successor.Client, process.Variable(h.environ, instance.Variable)
@@ -173,9 +172,8 @@ func (h handover) describeReceiver() string {
 	return "no agent runs here; the next session in this folder will get the note"
 }
 
-// startByHand returns the command with which a person starts the successor, and what happens then or
-// where to type it. A successor without hooks must be told to run gt-prime, and gets an id for its
-// record.
+// startByHand returns the command by which a person starts the successor, and what happens then or
+// where to type it. One without hooks gets an id for its record, and must be told to run gt-prime.
 func (h handover) startByHand() (line, then string) {
 	next := agent.NextRun{ID: h.successor.ID}
 	if h.kind == session.KindCycle && h.record != nil {
@@ -290,7 +288,7 @@ func (h handover) printPlan(d draft, work string, asks bool) {
 const alongWait = 6 * time.Minute
 
 // carryConversation converts the conversation for the successor's client and makes the successor
-// resume the copy. Nothing else changes.
+// resume the copy. looks is --dry-run; asks says that this is a sandbox, where it fails.
 func (h handover) carryConversation(looks, asks bool) (handover, error) {
 	switch {
 	case h.id == "" || h.id.Invented() || h.hasNoHooks:
@@ -350,8 +348,9 @@ func (h handover) allowBusy() error {
 	return h.env.ConfirmBusy([]string{"it is busy: " + busy}, "nothing was handed over")
 }
 
-// correctByScreen corrects what the hooks report by the agent's screen. No hook tells of a turn that
-// a person interrupted, nor of each question.
+// correctByScreen corrects by the agent's screen what the hooks report. They tell neither of each
+// question nor of a turn that a person interrupted. After an interruption the screen waits for a
+// prompt, and its input box has no draft or question.
 func (h handover) correctByScreen(is *status.Observation) {
 	table, err := h.table()
 	if err != nil || h.pane.ID == "" {

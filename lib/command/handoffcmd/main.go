@@ -46,7 +46,7 @@ Outside tmux it saves the note and says what to type.`,
 	}
 }
 
-// parseWired parses the call that hooks make before a compaction, without kong.
+// parseWired parses the call that hooks make before a compaction, without kong; nil for another.
 func parseWired(args []string) cli.Command {
 	if len(args) < 2 || args[0] != "--auto" {
 		return nil

@@ -40,7 +40,7 @@ type draft struct {
 // composeNote writes the note. message is the caller's text, work the id of work that is handed
 // over with it.
 func (h handover) composeNote(message, work string) draft {
-	from, by := h.call.Home.Identity.Address(), ""
+	from, by := h.call.Home.Identity.Address(), "" // by stands for the message if there is none
 	if h.remote && message == "" && h.subject == "" {
 		by = "You were handed over by " + from + "."
 	}
@@ -169,8 +169,8 @@ func (h handover) gatherFacts(b *brief.Brief) (unsaved error) {
 
 const maxReady = 5
 
-// readConversation reads the conversation from where it was read last. In a sandbox it cannot save the
-// result; the next hook then reads the same part again.
+// readConversation reads the conversation from where it was read last, and saves the result, unless
+// there is no record or --dry-run is set. In a sandbox it cannot; the next hook reads it again.
 func (h handover) readConversation(path string) (summary.Summary, *thread.Thread, error) {
 	c := recorded.Conversation{File: conversation.File{Client: h.transcriptForm(), Path: path, ID: h.id}, CWD: h.dir}
 	if h.record != nil {

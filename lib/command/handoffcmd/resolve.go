@@ -166,9 +166,8 @@ type listedAgent struct {
 	Pane                  string
 }
 
-// findStarted returns the live session of an agent that gt-session lists under a name, title, folder or
-// id, nil if it lists none. It fails if it lists several, or the agent is not running or its session
-// is not known.
+// findStarted returns the live session of an agent that gt-session lists under a name, title,
+// folder or id, nil for none. It fails for several, and without a session that runs and is known.
 func (t target) findStarted(what string) (*session.Record, error) {
 	path := ""
 	if what == "." || strings.Contains(what, "/") { // any other word is no folder, as in gt-session

@@ -24,9 +24,10 @@ import (
 // hook before a compaction. On a timeout the hand-over is lost.
 const saveWait = 15 * time.Second
 
-// save makes the hand-over durable: note, hand-over, marker and event, in this order. It
-// returns the stored note, and false if the same hook input was handled before. If another
-// hand-over of the session already gives the pane away, it clears h.replaces.
+// save makes the hand-over durable: note, hand-over, marker and event, in this order. It returns
+// the stored note. saved is false if the same hook input was handled before, or if the hook at the
+// end of the turn hands over anyway. If another hand-over of the session gives the pane away, it
+// clears h.replaces and sets h.whyPaneLost. The note includes earlier ones that nobody was told.
 func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	note = d.note
 	now := h.env.Now()
@@ -79,7 +80,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 	if earlier != "" {
 		note.Body = d.buildBody(earlier)
 	}
-	// Beside what waits for a successor, only the session itself is told what it saved.
+	// While a hand-over waits for a successor, a save without a message is for this session alone.
 	hooked := h.kind == session.KindHandoff || promised == nil || d.message != ""
 	if note.ID, err = box.Deliver(note, hooked); err != nil {
 		return note, false, err
@@ -107,7 +108,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 const launchTime = 10 * time.Second // how long a hand-over may take from its note to its successor
 
 // untoldText returns what somebody wrote into the note that a session saved for itself, and was
-// not told yet.
+// not told yet. A hand-over to a successor (Promised) has no such note.
 func untoldText(r *session.Record) string {
 	if r == nil || r.Handoff == nil || r.Handoff == r.Promised() || r.Handoff.Text == nil {
 		return ""

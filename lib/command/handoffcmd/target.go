@@ -96,7 +96,7 @@ func (t *target) findEndedHere() {
 		if r.Ended() && r.Outcome != session.Handoff && r.ChildID == "" && r.Handoff == nil && t.env.Now().Sub(r.EndedAt).Abs() < leftFor {
 			t.record, t.id, t.name, t.hasEnded = r, r.ID, r.Agent, true
 		}
-		return
+		return // only the latest session of the pane counts
 	}
 }
 
@@ -247,12 +247,13 @@ func (t target) transcript() string {
 	if !t.remote && t.call.Input.Transcript != "" {
 		return t.ownedPath(t.call.Input.Transcript)
 	}
-	switch { // recorded late by a command, or its client does not report a path
+	switch {
 	case t.record == nil:
 		return ""
 	case t.record.Transcript != "":
 		return t.ownedPath(t.record.Transcript)
 	}
+	// Its client reports no path, or a command recorded it late.
 	return t.ownedPath(files.Path(t.name, (&cli.Env{Environ: t.environ}).Getenv, t.dir, string(t.record.ID)))
 }
 
