@@ -87,8 +87,8 @@ func (c *inbox) Run(env *cli.Env) error {
 	return nil
 }
 
-// hintOverseer tells a person who looks elsewhere in a town of unread notes to the overseer,
-// which is the person.
+// hintOverseer tells a person in a town how many unread notes the overseer's box has. The overseer
+// is the person, who looks into another box here. An agent is not told.
 func (a agent) hintOverseer(env *cli.Env) {
 	overseer := string(identity.Overseer)
 	if a.home.Town.Personal || a.id != "" || env.Getenv(instance.Variable) != "" || a.home.Identity.Address() == overseer {

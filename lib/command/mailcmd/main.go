@@ -142,6 +142,7 @@ func findError(err error) error {
 	return err
 }
 
+// printNote prints a note without its text: as JSON, or its ID and a line in this format.
 func printNote(env *cli.Env, asJSON bool, n mail.Note, format string, args ...any) error {
 	n = n.Clean(env.Redact) // another program may have written it
 	if asJSON {

@@ -74,7 +74,7 @@ func (a agent) sendToHost(env *cli.Env, host peer.Host, kind, to string, m messa
 	return nil
 }
 
-// whyWaits returns why no host gets work of a template that any host may do.
+// whyWaits returns why no host gets work of a template that any host may do, "" if one can get it.
 func whyWaits(env *cli.Env, template string) (string, error) {
 	scope := place.ScopeOf(env.Getenv)
 	here, err := config.StoresWith(scope, template)
@@ -116,6 +116,7 @@ func outboxLetters(env *cli.Env) (all []pendingLetter, box peer.Outbox, err erro
 			if l.Host == peer.AnyHost {
 				tries, err := box.Tries(l.ID)
 				env.WarnError(err)
+				// No host has it now, or is offered it.
 				if w.Tries = tries.Tries; tries.LastTry() == nil || tries.LastTry().IsOver() {
 					template, _, _ := peer.SplitAddress(w.To)
 					w.Waits, err = whyWaits(env, template)
@@ -135,7 +136,8 @@ func outboxLetters(env *cli.Env) (all []pendingLetter, box peer.Outbox, err erro
 	return all, box, nil
 }
 
-// pendingOf describes a letter. Only notes and work have a text for people.
+// pendingOf describes a letter without its body. text is its content, err why that could not be
+// read; both count only for notes and work, which are for people.
 func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pendingLetter {
 	w := pendingLetter{Letter: l, Kind: l.Kind}
 	if w.isMail() {

@@ -121,7 +121,7 @@ func (c *listRules) Run(env *cli.Env) error {
 
 func (c *addRule) Run(env *cli.Env) error {
 	me, id, err := currentChain(env)
-	// A rule of the repository needs no session, so chain's error does not count.
+	// A rule of the repository needs no session, so currentChain's error does not count.
 	if c.Repo {
 		var common string
 		common, err = git.CommonDir(me.home.Dir)

@@ -100,7 +100,9 @@ func (c *send) Run(env *cli.Env) error {
 	return printNote(env, c.JSON, n, "%s to %s", what, who)
 }
 
-// wakeAgents tells the recipient's agents at once, if the person wants it of this note or of theirs.
+// wakeAgents has gt-session tell running agents of the recipient at once that a note is there: all
+// with --wake, else those whose name or role the person's settings list. woken reports whether one
+// was told; others are told with their next prompt.
 func (c *send) wakeAgents(env *cli.Env, me agent, to post.Recipient) (woken bool, err error) {
 	state := me.home.Town.State
 	names := table.LoadPreferences(place.Config(env.Getenv), env.WarnError).Mail.Wake
@@ -123,7 +125,7 @@ func (c *send) wakeAgents(env *cli.Env, me agent, to post.Recipient) (woken bool
 			}
 		}
 	}
-	if len(args) > 2 {
+	if len(args) > 2 { // it names an agent
 		path, perr := process.LookPath(process.SiblingBinary("gt-session"), env.Dir, env.ChildEnviron())
 		if perr != nil {
 			return false, errors.Join(err, perr)
@@ -183,8 +185,9 @@ func (a agent) wordFor(outside, town string) string {
 	return town
 }
 
-// askHook leaves an item for the hook at the end of the turn, if failed is the error of a
-// sandbox, and returns the line to print. Otherwise it returns the error.
+// askHook leaves an item for the hook at the end of the turn, if failed is the error of a sandbox.
+// It returns the line that the command must print, so that the hook trusts the item; "" if it need
+// not. If failed is another error, or no hook serves the session, it returns failed.
 func (a agent) askHook(env *cli.Env, item request.Item, failed error) (line string, err error) {
 	store := session.Store{Home: a.home}
 	r, err := store.Get(store.Current(env.Getenv, names.SessionVars(), false))
@@ -203,7 +206,7 @@ func (a agent) askHook(env *cli.Env, item request.Item, failed error) (line stri
 	return line + "\n", nil
 }
 
-// requestSend asks the hook to send a note to this agent itself (see request for failed).
+// requestSend asks the hook to send a note to this agent itself (see askHook for failed).
 func (a agent) requestSend(env *cli.Env, n mail.Note, given, asJSON bool, failed error) error {
 	line, err := a.askHook(env, request.Item{Kind: request.Note, Subject: n.Subject, Message: n.Body, Given: given}, failed)
 	if err != nil {
@@ -287,9 +290,9 @@ func (a agent) changeNote(env *cli.Env, id string, asJSON bool, do func(mail.Box
 	return printNote(env, asJSON, n, "%s: %s", what, strings.TrimSpace(n.Subject))
 }
 
-// checkAddress returns an error with the nearest address for one in the town of a rig or
-// worker that the town does not have. A worker is there if it has a folder, or a place in
-// gt-session. Anything but an address is somebody else's to judge.
+// checkAddress returns an error if to is an address of a rig or worker that the town of from does
+// not have, with the nearest addresses that it has. A worker is there if it has a folder, or a
+// place in gt-session. Of a text that is no such address it returns nil: post.Find judges that.
 func checkAddress(from home.Home, to string) error {
 	t := from.Town
 	id, err := identity.Parse(to)
@@ -376,7 +379,7 @@ func isRig(t town.Town, name string) bool {
 
 const mostNear = 3
 
-// nearestAddresses returns a few addresses whose last parts, as many as to has, are nearest to it.
+// nearestAddresses returns a few addresses that end most like to: for "joe" it compares the names.
 func nearestAddresses(to string, all []string) (near []string) {
 	byEnd := map[string][]string{}
 	for _, address := range all {

@@ -34,7 +34,7 @@ type workGive struct {
 	message
 }
 
-// findWork returns the work of the agent's profile or town, for a person of the folder's town.
+// findWork returns the home and its work: of the agent's profile or town, or of the folder's town.
 func findWork(env *cli.Env) (home.Home, work.Work) {
 	h := home.Find(env.Getenv, env.Dir, "")
 	if s, in := instance.OfAgent(h.Town.State, env.Getenv(instance.Variable)); in != nil {
@@ -79,8 +79,8 @@ func (c *workGive) Run(env *cli.Env) error {
 	return err
 }
 
-// checkTemplate returns an error for a template that does not exist. It accepts any in a profile's
-// agent, which has other templates, and if the templates cannot be read.
+// checkTemplate returns an error for a template that does not exist. It accepts any name from an
+// agent of gt-session, whose profile can have other templates, and if they cannot be read.
 func (c *workGive) checkTemplate(env *cli.Env, h home.Home) error {
 	if env.Getenv(instance.Variable) != "" {
 		return nil
@@ -125,7 +125,7 @@ func (workClaim) Run(env *cli.Env) error {
 	case err != nil:
 		return currentAgent(env).askWork(env, request.Item{Kind: request.Claim}, "claim work: it is claimed when your turn ends, and comes as a note", err)
 	}
-	// The agent's hook would take such a line for a request.
+	// Indent lines that begin as a request does: the agent's hook would take them for one.
 	body := strings.TrimPrefix(strings.ReplaceAll("\n"+env.Text(n.Body), "\n"+request.Kind, "\n "+request.Kind), "\n")
 	return env.Printf("%s  %s\n\n%s\ngt-mail work done %s closes it.\n", n.ID, env.Line(n.Subject, mail.MaxSubject), body, n.ID)
 }
