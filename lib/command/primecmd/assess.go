@@ -116,6 +116,8 @@ func assess(known *facts) situation {
 	}
 	if broke.brokeOff() {
 		unwritten := end.asked.Text != ""
+		// With a request the text tells the task, and only names the session's own note (isNamed).
+		// A request that the conversation lacks must not cost the note if it is the only one.
 		if unwritten && (len(end.tail.Requests) > 0 || !s.hasRecalled(broke.ID)) {
 			end.tail = end.tail.WithRequest(end.asked.Text, end.asked.Time)
 		}
@@ -158,8 +160,8 @@ func (f *facts) resumes() bool { return f.session.Source == "resume" && !f.carri
 
 func (f *facts) findSession(id session.ID) *session.Candidate { return session.Find(f.candidates, id) }
 
-// findFirstHandover returns the first hand-over that the session may take and that is done: of those that
-// sessions left, else of the others.
+// findFirstHandover returns the likeliest hand-over (isLikelier) that the session may take, or
+// noHandover. It passes over a note that no marker confirms: that may be half of a hand-over.
 func (f *facts) findFirstHandover() firstHandover {
 	for i := range f.leftHandovers {
 		l := &f.leftHandovers[i]
@@ -189,7 +191,8 @@ func (f *facts) noteOf(l *leftHandover) (note *mail.Note, withheld bool) {
 	return f.readNote(l.Note)
 }
 
-// isOwn reports whether the session left the hand-over, also if its record is lost.
+// isOwn reports whether the session left the hand-over, also if its record is lost. A session that
+// continues takes only claims of a compaction (mayTake); one without a note must name it.
 func (f *facts) isOwn(l *leftHandover) bool {
 	return l.id == f.session.ID || l.Claim && f.continues() && (l.Note != "" || l.From == string(f.session.ID))
 }
@@ -257,7 +260,8 @@ func (f *facts) isForHere(l *leftHandover) bool {
 	return f.findPane(o.Record) == paneMissing
 }
 
-// knownContext returns what the model knows of earlier work.
+// knownContext returns what the model knows of earlier work. A compaction's hand-over that no
+// record has, as Gas Town's gt leaves it, counts as one of this conversation.
 func (f *facts) knownContext(h firstHandover) contextState {
 	switch {
 	case f.resumes() && f.forgets, f.asksAgain && h.kind == noHandover:

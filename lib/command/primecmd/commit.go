@@ -72,7 +72,7 @@ func (c *commit) acknowledge() error {
 	told := &c.situation
 	recorded := c.access == locked
 	if recorded && (!c.takesHandovers() || told.handover.kind == noHandover && told.checkpoint == nil && len(told.waiting)+len(told.recalled) == 0) {
-		return nil
+		return nil // nothing that was told has to be taken
 	}
 	lock, err := c.call.Home.LockWithin(lockWait)
 	if err != nil {
@@ -187,8 +187,8 @@ func (c *commit) takeOwn() error {
 	return c.call.Store.Put(me, atomicfile.Unsynced)
 }
 
-// takeFrom takes the hand-over of its owner, and before that clears the owner's checkpoint,
-// whose content is in the note.
+// takeFrom takes the hand-over of its owner. Before that it clears the owner's checkpoint, whose
+// content is in the note, if the owner saved one or nobody knows.
 func (c *commit) takeFrom(owner *session.Record) error {
 	var err error
 	known := c.checkpoints
@@ -212,11 +212,13 @@ func (c *commit) repair() []*session.Record {
 	return records
 }
 
-// recordStart stores the session in the home. The caller holds the lock and has read the records under it.
+// recordStart stores the session in the home with what it receives, and marks that as promised to
+// it. It sets c.others and c.duplicate, and then does what needs the record, such as the client's
+// environment file. The caller holds the lock and has read the records under it.
 func (c *commit) recordStart(records []*session.Record) error {
 	params, told := c.session, c.situation
 	if !c.takesHandovers() {
-		told = situation{state: told.state}
+		told = situation{state: told.state} // it is told, but receives nothing
 	}
 	params.Unused = told.unused
 	if h := told.handover; h.owner() != nil && h.kind != fromOwnSession {
@@ -340,8 +342,8 @@ func (c *commit) clearLeft(owner *session.Record) error {
 	return c.takeFrom(owner)
 }
 
-// gatherAgain gathers the facts again under the lock, because the text was printed without it, and returns
-// the records. If the hand-over is gone, another session received it as well: this one forgets it.
+// gatherAgain gathers the facts again under the lock, because the text was printed without it, and
+// returns the records. It drops the hand-over that was told if another session has taken it.
 func (c *commit) gatherAgain() []*session.Record {
 	records, err := c.call.Store.Repair()
 	c.warn(err)
@@ -363,6 +365,7 @@ func (l *leftHandover) isSame(m *leftHandover) bool {
 	return m != nil && l.Note == m.Note && (l.id == m.id || l.unowned != nil && m.unowned != nil && slices.Equal(l.Markers, m.Markers))
 }
 
+// workUnit returns the id of the given work: the first issue, or the first note, or "".
 func (s situation) workUnit() string {
 	if len(s.work) > 0 {
 		return s.work[0].ID

@@ -63,7 +63,7 @@ func parts(limit int, size func(string) int, sections []section) []string {
 		}
 		least := kept[named].minSize(size)
 		if named > 0 && names+least > (limit-whole)/2-countRoom {
-			break
+			break // headings get half of what the uncut sections leave
 		}
 		names += least
 	}
@@ -77,7 +77,7 @@ func parts(limit int, size func(string) int, sections []section) []string {
 		room -= countRoom
 	}
 	for i, s := range kept[:named] {
-		names -= s.minSize(size)
+		names -= s.minSize(size) // the reserve for the sections after this one
 		head := s.head(i > 0)
 		space := room - names - size(head)
 		if s.most > 0 {

@@ -144,6 +144,7 @@ type checkpoints struct {
 	partly bool
 }
 
+// newStart names a session that has no id, also in call, unless the client forks one.
 func newStart(env *cli.Env, call *hook.Invocation) *start {
 	s := &start{env: env, call: call, session: call.StartParams()}
 	s.session.Source = cmp.Or(s.session.Source, env.Getenv("GT_HOOK_SOURCE"))
@@ -241,9 +242,9 @@ func (s *start) gather(records []*session.Record) *facts {
 	return f
 }
 
-// isLikelier reports whether a hand-over comes before another one: first the session's own, then
-// that of the owner whose pane it got, those of others from the oldest on, and the unowned ones from
-// the latest on: with that it is told the others.
+// isLikelier reports whether hand-over a comes before b: first the session's own, then that of the
+// owner whose pane it got, and those of others, the oldest first. The unowned ones are last, the
+// latest of them first: the session is told the earlier ones beside it.
 func (f *facts) isLikelier(a, b leftHandover) bool {
 	rank := func(l leftHandover) int {
 		switch o := l.owner; {
@@ -299,6 +300,7 @@ func (s *start) readNote(id string) (note *mail.Note, withheld bool) {
 	return nil, true
 }
 
+// readCheckpoints reads the home's checkpoints the first time. Under the lock it also repairs them.
 func (s *start) readCheckpoints() []savedCheckpoint {
 	if s.checkpoints == nil {
 		list := checkpoint.List
@@ -315,6 +317,7 @@ func (s *start) readCheckpoints() []savedCheckpoint {
 	return s.checkpoints.all
 }
 
+// readEnding returns how a session broke off, as its conversation and gt's files of it tell.
 func (s *start) readEnding(r *session.Record) ending {
 	tail, err := s.tail(r)
 	// The client may have died before it wrote a conversation.
@@ -346,7 +349,7 @@ func (s *start) unwritten(r *session.Record, tail summary.Summary) thread.Quote 
 		for _, known := range tail.Requests {
 			text := pasted.Shorten(conversation.TypedWords(known.Text))
 			if !known.Time.Before(q.Time) || text == q.Text || len(text) > maxCompared && strings.HasPrefix(q.Text, text[:maxCompared]) {
-				return thread.Quote{}
+				return thread.Quote{} // the conversation has it, or a later one
 			}
 		}
 		q.Text = s.env.Redact(q.Text)

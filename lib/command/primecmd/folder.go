@@ -96,7 +96,7 @@ func (c *comparison) compare(name, path string) {
 	c.known[path] = true
 }
 
-// addFile adds a line about a file, of which there is one.
+// addFile adds a line about a file, unless the file was compared before, or there are too many.
 func (c *comparison) addFile(path, line string) {
 	if !c.known[path] && len(c.lines) < maxChanges {
 		c.lines = append(c.lines, line)
@@ -119,9 +119,10 @@ func (c *comparison) written(path string) bool {
 	}
 }
 
-// compareNamed compares the files that words name, and reports whether it could. A time alone
-// says nothing in git, where a checkout writes files as they were; without git there is nothing
-// else, and what is not there may never have been.
+// compareNamed compares the files that the words of told name. It returns false if git did not
+// answer. moves and from are of git.HeadMoves. In git a file's time alone says nothing, because a
+// checkout writes files as they were. So it asks git, if HEAD moved, or the index or a named file
+// was written. Without git there are only the times, and what is not there may never have been.
 func (c *comparison) compareNamed(told []section, moves []string, from string) bool {
 	dir := c.home.Dir
 	var names []string
@@ -204,7 +205,7 @@ func namedFiles(told []section) []string {
 		for line := range strings.Lines(body) {
 			for _, mark := range []string{"`", `"`} {
 				for i, part := range strings.Split(line, mark) {
-					if i%2 == 1 {
+					if i%2 == 1 { // between two marks
 						add(part, true)
 					}
 				}

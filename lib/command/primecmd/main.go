@@ -122,6 +122,8 @@ func (g *grammar) show(s *start) error {
 	return nil
 }
 
+// printText prints the start-up text, for a hook as the client's reply, with a notice to the person
+// if the session could not be recorded. It keeps the text for repeatStart.
 func (g *grammar) printText(s *start, situation situation, others []*session.Record) error {
 	text := s.page(situation, others).render()
 	if g.Client.Hook {
@@ -206,7 +208,8 @@ func (g *grammar) tellNote(env *cli.Env, call *hook.Invocation) error {
 
 // deliversText reports whether this event delivers a start-up text. A start does, unless the client
 // drops it; then the next prompt does. The same holds for the start after a compaction in a
-// client that reports none. Any other prompt only costs reading the session's record.
+// client that reports none. For such a prompt it sets call.Input.Source to that of the start. Any
+// other prompt only costs reading the session's record.
 func deliversText(call *hook.Invocation) bool {
 	if call.Input.AgentID != "" { // a subagent gets its task from its parent
 		return false

@@ -46,6 +46,7 @@ type page struct {
 	byHook  bool                 // a client waits for it
 }
 
+// page gathers what the text has besides the situation: the role, rules, thread and commits.
 func (s *start) page(told situation, others []*session.Record) *page {
 	p := &page{
 		situation: told, env: s.env, home: s.call.Home, dialect: s.call.Dialect, session: s.session, others: others,
@@ -199,7 +200,7 @@ func (p *page) withRules(sections []section) []section {
 // with given work.
 const whatToDo = "What to do now"
 
-// opening returns the first two sections of such a text.
+// opening returns the first two sections of such a text: these, or others for a headless run.
 func (p *page) opening(banner, todo string) []section {
 	if p.session.Headless {
 		switch {
@@ -383,7 +384,7 @@ func (p *page) layout(sections []section) string {
 // fill returns the texts of sections, cut to a total size of most, and the lists of what else the
 // thread has, in the room that the texts leave.
 func (p *page) fill(sections []section, most int) (others []string, lists string) {
-	const little = 6000 // of a text that has room for the person's messages alone
+	const little = 6000 // below it there is room only for the person's messages and the hand-overs
 	t, limit, size := p.thread, p.dialect.MaxContext, p.dialect.Size
 	others = parts(most, size, sections)
 	told := strings.Join(others, "")
@@ -394,7 +395,7 @@ func (p *page) fill(sections []section, most int) (others []string, lists string
 	if limit < little {
 		kept = []int{len(t.Prompts), len(t.Messages), 0}
 	}
-	for i, kept := range kept {
+	for i, kept := range kept { // each list that is not empty needs room for its frame
 		if kept > 0 {
 			room -= all[i].frame(from[i], "-").size(size)
 		}
@@ -654,6 +655,7 @@ func (p *page) crashTodo(notes int) string {
 	return compare + " Then continue its task from the last step that is certainly done.\n" + requestFirst + ask
 }
 
+// withWork returns the sections of a session that has given work and nothing to take over.
 func (p *page) withWork() []section {
 	if len(p.others) > 0 {
 		// The work given to a name belongs to the live session that has it as well.
