@@ -61,7 +61,8 @@ func (s State) CutOff() bool {
 }
 
 // LastPrompt returns when a hook last reported a prompt, and the beginning of the last one with
-// words. For an opening, the words are in no text that is sent: it proves nothing of that.
+// words. A sender looks for its text in these, to learn whether the text arrived. After a prompt by
+// which gt began the session (Opening) they are a zero byte, which no text has.
 func (s State) LastPrompt() (at time.Time, words string) {
 	if s.Opening {
 		return s.Prompted, "\x00"
@@ -160,9 +161,9 @@ func Change(h home.Home, id session.ID, change func(*State) bool) error {
 	return atomicfile.WriteJSON(path(h, id), s, atomicfile.Unsynced)
 }
 
-// Measure adds the measurements of a turn's end: the tokens of the model's last input,
-// their maximum or 0, and the number of compactions. From share percent on the agent is
-// told, once until the context was emptier or compacted.
+// Measure adds the measurements of a turn's end: the tokens of the model's last input, their
+// maximum (window, 0 if unknown), and the number of compactions. From share percent of the window
+// on (0: never), the agent is told once, and again after a compaction or a turn below that.
 func (s State) Measure(tokens, window int64, compactions, share int) State {
 	next := s
 	next.Tokens, next.Window, next.Compactions, next.Warning = tokens, window, compactions, NoWarning
