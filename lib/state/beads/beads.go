@@ -260,6 +260,7 @@ func firstError(text string) string {
 
 const hookDeadline = 5 * time.Second
 
+// Hook gives an issue to the home's agent as work.
 func Hook(h home.Home, id string, environ []string) error {
 	dir, bd := Find(h), findProgram(h, environ)
 	var err error
