@@ -247,11 +247,11 @@ func Open(h home.Home, id session.ID, now time.Time) (*Checkpoint, error) {
 			hidden = c.TakenBy == "" && isWanted(h, c, id, now)
 		case c.SessionID == id && own == nil:
 			own = c
-		case filepath.Base(c.file.Path) != File:
+		case filepath.Base(c.file.Path) != File: // another session's, beside the home's own file
 			if _, pending := holderState(h, c, id); !pending && now.Sub(c.Timestamp) > forget {
 				err = errors.Join(err, c.file.Remove())
 			}
-		case isWanted(h, c, id, now):
+		case isWanted(h, c, id, now): // the home's own file stays as it is
 			path = separatePath(h, id)
 		}
 	}
