@@ -104,6 +104,7 @@ func FindListed(state place.State, name, path string) (found []ListedAgent, unre
 	}
 	sessionOf := func(in *Instance) session.ID { return storeOf[in].Session(in) }
 	named := FindFirst(all, Matchers(name, path, sessionOf))
+	// What was put away or closed counts only if nothing open under the name has a session.
 	if open := OpenInstances(named); slices.ContainsFunc(open, func(in *Instance) bool { return sessionOf(in) != "" }) {
 		named = open
 	}

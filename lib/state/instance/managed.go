@@ -123,8 +123,8 @@ func (s Store) instancePaths(id ID) (all []string, err error) {
 	return all, nil
 }
 
-// newestCopy returns the copy of an instance that counts, and its folder. main is the copy in
-// the folder "", or nil.
+// newestCopy returns the copy of an instance that counts (see Managed.Revision), and its folder.
+// main is the copy in the folder "", or nil.
 func (s Store) newestCopy(main *Instance, id ID) (found *Instance, folder string, err error) {
 	found = main
 	for _, other := range []string{Archived, Closed} {

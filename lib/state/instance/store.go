@@ -137,7 +137,7 @@ func parse(id ID, data []byte) (*Instance, error) {
 	return in, in.validate(id)
 }
 
-// Get returns an instance, or ErrNone.
+// Get returns an instance, or ErrNone. Of copies in several folders it returns the one that counts.
 func (s Store) Get(id ID) (*Instance, error) {
 	if _, err := session.ParseID(string(id)); err != nil {
 		return nil, ErrNone
@@ -328,12 +328,12 @@ func (c *Tx) Create(in *Instance, now time.Time) error {
 	return c.create(in, now, atomicfile.Synced)
 }
 
-// create is Create, synced or not.
+// create is Create, synced or not. It sets in's times, and its id and Folder if they are missing.
 func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error {
 	if c.names[in.Name] {
 		return Taken(c.All, in.Name)
 	}
-	for _, other := range c.All { // that of a session of a template has its id in its path
+	for _, other := range c.All { // a template's cannot clash: its path has the session's id
 		if in.Worktree != nil && other.Worktree != nil && other.Worktree.Path == in.Worktree.Path {
 			return fmt.Errorf("the worktree '%s' is %s's", in.Worktree.Path, other.Name)
 		}

@@ -41,7 +41,8 @@ func TopicOf(state place.State, variable string, pid, parent int) string {
 	return ""
 }
 
-// findNamed returns the instance that a variable names, if its agent is that process.
+// findNamed returns the instance that a variable names. ok is false unless the process pid is its
+// agent: the process that the variable names, a child of that, or the first agent in a launcher.
 func findNamed(state place.State, variable string, pid, parent int) (Store, ID, bool) {
 	_, process, _ := strings.Cut(variable, ":")
 	process, launched := strings.CutSuffix(process, Launched)
