@@ -78,7 +78,7 @@ func parse(data []byte) *Heartbeat {
 }
 
 // Age returns how long ago the heartbeat was, a year for nil. One from the future counts as
-// new, up to ahead.
+// new if it is at most maxClockSkew ahead, else as nil.
 func (s *Heartbeat) Age(now time.Time) time.Duration {
 	if s == nil {
 		return noHeartbeatAge
