@@ -71,8 +71,8 @@ func (b Box) ForAgent(agent string) Box {
 	return b
 }
 
-// ReadBy returns the box as one of several agents that share it sees it: without the notes
-// that are for others, except by their IDs.
+// ReadBy returns the box as one of several agents that share it sees it: its lists leave out the
+// notes for others, but Get still finds them by their IDs. others reports which agents are others.
 func (b Box) ReadBy(others func(agent string) bool) Box {
 	b.isOtherAgent = others
 	return b
@@ -336,7 +336,7 @@ func (b Box) Unread() (notes []Note, more int, err error) {
 		if !o.isUnread(e) {
 			return false
 		}
-		more++
+		more++ // counts all unread notes until the end
 		return more <= maxOpened
 	})
 	return notes, max(more-maxOpened, 0), err
@@ -625,8 +625,8 @@ func (o *opened) mark(e entry, add, take string) error {
 	return atomicfile.Remove(o.home.Town.GivenPath(idOf(e.unique)))
 }
 
-// Supersede unhooks the hand-over notes of a chain but those to keep: the one that replaces
-// the others, and what still waits. It ignores an empty chain.
+// Supersede unhooks the hand-over notes of a chain and marks them as seen, except those to keep:
+// the one that replaces the others, and what still waits. It ignores an empty chain.
 func (b Box) Supersede(chain string, keep ...string) error {
 	if chain == "" {
 		return nil
