@@ -112,7 +112,7 @@ func List(h home.Home) ([]Marker, error) {
 	return found, failed
 }
 
-// Exists reports whether the marker is there, as far as is known.
+// Exists reports whether the marker is there, even if it cannot be read.
 func (m Marker) Exists(h home.Home) bool {
 	if !isMarkerName(m.Name) {
 		return false
