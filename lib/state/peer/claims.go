@@ -37,7 +37,7 @@ func (h Hosts) Depart(in *instance.Instance, moves int) ([]instance.Departure, e
 	return all[max(len(all)-MostDepartures, 0):], nil
 }
 
-// moveKey returns a key that only this host has, and has after a backup as well, or nil.
+// moveKey returns a key that only this host can make, also from a backup; nil if it is in no fleet.
 func (h Hosts) moveKey() ([]byte, error) {
 	data, err := atomicfile.IfExists(atomicfile.ReadIf(h.state.Path("relay", "keys.json"), 4096, atomicfile.CheckPrivate))
 	if err != nil || data == nil {
@@ -76,9 +76,8 @@ func (h Hosts) Show(all []instance.Departure) (shown []instance.Departure) {
 
 func shownBy(key, proof string) string { return digest([]byte(proof), key) }
 
-// Claims returns the instances that left this host and that others have, by their ID. Only
-// what this host has given away can be claimed, as the proof shows. err joins what could not
-// be read.
+// Claims returns the instances that left this host and that others have, by their ID. Only what
+// this host has given away can be claimed, as the proof shows. err joins what could not be read.
 func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
 	hosts, err := h.ReadHosts()
 	var key []byte
@@ -101,7 +100,7 @@ func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
 			}
 			id := instance.ID(a.ID)
 			for _, d := range a.Departures {
-				whole := proof(key, id, d.Moves) // v0.2.0 shows it
+				whole := proof(key, id, d.Moves) // v0.2.0 shows the proof itself
 				if d.Moves > all[id].Moves &&
 					(hmac.Equal([]byte(d.Proof), []byte(shownBy(host.Key, whole))) || hmac.Equal([]byte(d.Proof), []byte(whole))) { // mutant always: TestClaims
 					all[id] = Claim{host, d.Moves}

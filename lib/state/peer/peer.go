@@ -68,7 +68,7 @@ func CheckName(s string) error {
 }
 
 // SplitAddress splits NAME@HOST at its last '@'. ok reports whether host is a valid host name or
-// Any, and name is not empty.
+// AnyHost, and name is not empty.
 func SplitAddress(address string) (name, host string, ok bool) {
 	i := strings.LastIndexByte(address, '@')
 	if i < 1 || checkHost(address[i+1:]) != nil {
@@ -293,7 +293,7 @@ func (h Hosts) Put(host Host) error {
 }
 
 // Trust returns what the person decided about a host. It is zero if there is nothing, or if
-// the host has another key by now.
+// the host has another key by now. Only a revocation holds for any key.
 func (h Hosts) Trust(host Host) (Trust, error) {
 	var t Trust
 	err := readIfExists(h.Path(host.Name, "trust.json"), &t)

@@ -41,6 +41,7 @@ func (h Hosts) Rename(host Host, name string, now time.Time) error {
 	return h.Put(host)
 }
 
+// renameMoved changes the host's name in the instances that have moved there.
 func (h Hosts) renameMoved(from, to string, now time.Time) error {
 	stores, err := instance.Stores(h.state)
 	if err != nil {
@@ -127,7 +128,7 @@ func (h Hosts) Letters(host Host) (path, before string) {
 
 // Forget removes what is known of a host. What guards against replays stays under its key: the
 // hub has its last letters, and could give them once more when the host comes back. No relay
-// runs meanwhile. One that was interrupted goes on when it is asked for again.
+// runs meanwhile. An interrupted Forget goes on when it is asked for again.
 func (h Hosts) Forget(host Host) error {
 	if hostKey().MatchString(host.Key) {
 		stays := Host{Key: host.Key, Clock: host.Clock, Latest: host.Latest}
