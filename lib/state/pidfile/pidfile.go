@@ -287,7 +287,7 @@ func stateOf(p process.Proc) (State, error) {
 	case err != nil && !errors.Is(err, os.ErrProcessDone):
 		return "", err
 	case err == nil && !p.IsSet():
-		return Foreign, nil
+		return Foreign, nil // the PID alone proves nothing
 	case p.IsAlive():
 		return Alive, nil
 	}
