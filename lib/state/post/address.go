@@ -291,7 +291,7 @@ func unknownName(name string) error { return fmt.Errorf("%w: '%.80s'", ErrNone, 
 const mostNamed = 3
 
 // WaitsFor returns why no host gets work of a template that any host may do, as far as this
-// host knows: "" if there are sessions for it, which may be busy. here are the config.StoresWith.
+// host knows: "" if there are sessions for it, which may be busy. here are the stores here with it.
 func WaitsFor(state place.State, here []instance.Store, template string, now time.Time) (string, error) {
 	var idle, denied, away, unread []string
 	for _, s := range here {

@@ -99,7 +99,7 @@ func storeOf(stores Stores, template string) (in instance.Store, err error) {
 	return found[0], nil
 }
 
-// Held returns where work is that another host gave. With recall, it is taken back (work.Recall).
+// Held returns where work of another host is, as lease asks. With lease.Recall it is taken back.
 func Held(from peer.Host, lease peer.Lease, stores Stores) (peer.Try, error) {
 	t := peer.Try{Letter: lease.Letter, State: peer.Missing}
 	in, err := storeOf(stores, lease.Template)
