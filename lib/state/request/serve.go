@@ -30,7 +30,8 @@ func (s Session) PerformItem(item Item) error {
 	return s.leaveNote(item)
 }
 
-// leaveNote leaves a note for the session. A hand-over's note replaces the earlier ones of its chain.
+// leaveNote leaves a note for the session. A hand-over's note replaces the earlier ones of its
+// chain, also in the session's hand-over that waits, if there is one.
 func (s Session) leaveNote(item Item) error {
 	address := s.Home.Identity.Address()
 	n := mail.Note{
@@ -58,6 +59,7 @@ func (s Session) leaveNote(item Item) error {
 	return session.Store{Home: s.Home, Warn: s.Warn}.Put(s.Record, atomicfile.Unsynced)
 }
 
+// checkpoint saves what the item reports, and the state of git, in the session's checkpoint.
 func (s Session) checkpoint(item Item) error {
 	if !s.Home.Identity.Role.HasOwnWork() {
 		return nil
