@@ -111,6 +111,7 @@ func (n newcomer) predecessor() (*Record, Outcome) {
 	return nil, ""
 }
 
+// successionTo returns how the new session follows a session of its home. The first case counts.
 func (n newcomer) successionTo(c Candidate) succession {
 	switch {
 	case c.ID == n.ID:

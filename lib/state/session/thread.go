@@ -103,7 +103,7 @@ func (s Store) Start(now time.Time, all []*Record, params StartParams) (Started,
 	}
 	n := newcomer{params, now, Observe(now, all)}
 	parent, how := n.predecessor() // before closing, because an ended session no longer shows it
-	over := false
+	over := false                  // the parent had ended before
 	if parent != nil {
 		over = parent.Ended()
 		if parent.ChildID == "" || how != Done {
@@ -146,7 +146,7 @@ func (s Store) Start(now time.Time, all []*Record, params StartParams) (Started,
 }
 
 // isReused reports whether the client gave the id of a session that is over to an unrelated
-// conversation: the one that was read before is gone, and the new one is not a resumed one.
+// conversation: gt has read one under this id (tailPath), and now its file is empty or missing.
 func (s Store) isReused(now time.Time, r *Record, f StartParams) bool {
 	if f.Source != "startup" || f.Transcript == "" || f.Transcript != r.Transcript || !r.Ended() && !r.Crashed(now) {
 		return false
@@ -186,7 +186,7 @@ func (s Store) endRunOf(p process.Proc, now time.Time, all []*Record) error {
 }
 
 // noteRecovery makes the new session the child of the one that it recovers, unless that is
-// its parent. If that one has not ended, closing it writes the record.
+// its parent. It writes the record of an ended one; closePassed writes that of another.
 func (s Store) noteRecovery(all []*Record, f StartParams, parent *Record) error {
 	i := slices.IndexFunc(all, func(r *Record) bool { return r.ID == f.Recovers })
 	if i < 0 || all[i] == parent {
@@ -218,7 +218,7 @@ func (r *Record) Claim(now time.Time, key string) bool {
 // resume continues a known session, possibly in another process.
 func (s Store) resume(now time.Time, r *Record, params StartParams) error {
 	another := params.Process.IsSet() && r.Process() != params.Process
-	moved := another
+	moved := another // it goes on in another process or after an end, which an event tells
 	if another && r.Crashed(now) && (r.Handoff == nil || r.Handoff.Kind != KindCycle) {
 		if err := s.endSession(now, r, Crash, lostReason); err != nil {
 			return err
