@@ -96,14 +96,14 @@ const (
 
 // addWork adds what the agent of a session concluded and did. Repeating it changes nothing.
 func (t *Thread) addWork(part Part) {
-	if len(part.TakenBack) > 0 { // p has what remains of it
+	if len(part.TakenBack) > 0 { // part has all that remains of the session
 		for _, all := range []*[]Quote{&t.Answers, &t.Actions} {
 			*all = slices.DeleteFunc(*all, func(q Quote) bool { return q.Session == part.Session })
 		}
 	}
 	for _, q := range part.Answers {
 		q.Session = part.Session
-		q.Done = false // its prompt is
+		q.Done = false // AddPart marks the prompt instead
 		t.addAnswer(q)
 	}
 	t.Answers, _ = shorten(t.Answers, func(int, Quote) bool { return true })
@@ -113,13 +113,13 @@ func (t *Thread) addWork(part Part) {
 	}
 	files := Quote{Text: filesChanged + strings.Join(part.Files, ", "), Session: part.Session, Time: cmp.Or(part.Last, part.Time)}
 	isKnown := slices.ContainsFunc(t.Actions, func(old Quote) bool { return old.Session == part.Session && old.Text == cut(files.Text, maxAction) })
-	if len(part.Files) > 0 && !(isKnown && part.Last.IsZero()) { // p can be read long after its end
+	if len(part.Files) > 0 && !(isKnown && part.Last.IsZero()) { // part may be from long ago
 		t.addAction(files)
 	}
 }
 
-// markDone marks the last message that a session got before at, the time of its agent's action:
-// the agent acted on that message.
+// markDone marks as Done the last message that a session got up to the time at, when its agent
+// answered or acted: the agent worked on that message. It passes over replies to questions.
 func (t *Thread) markDone(id session.ID, at time.Time) {
 	for i, q := range slices.Backward(t.Prompts) {
 		if q.Session == id && !q.Reply && !q.Time.After(at) {
@@ -129,8 +129,8 @@ func (t *Thread) markDone(id session.ID, at time.Time) {
 	}
 }
 
-// markOld marks the messages of a thread that an earlier gt wrote for which an agent ran
-// something and then answered.
+// markOld marks messages as Done in a thread of an earlier gt, which did not. An agent worked on a
+// message if it ran something after that and then answered.
 func (t *Thread) markOld() {
 	for _, did := range t.Actions {
 		if !strings.HasPrefix(did.Text, filesChanged) && slices.ContainsFunc(t.Answers, func(q Quote) bool {

@@ -48,7 +48,7 @@ func (t *Thread) addMessage(q Quote) bool {
 			return false
 		}
 		repeated := q.Time.Sub(old.Time) > sameTime
-		old.Time, old.Points = q.Time, 0
+		old.Time, old.Points = q.Time, 0 // Rank gives it points again
 		t.Prompts = slices.Delete(t.Prompts, i, i+1)
 		t.Prompts = insert(t.Prompts, old)
 		return repeated
@@ -66,7 +66,7 @@ func IsShort(text string) bool {
 	return utf8.RuneCountInString(text) <= most && !strings.HasPrefix(text, "/")
 }
 
-// hasAnswerBetween reports whether the agent answered between two short messages of a session.
+// hasAnswerBetween reports whether the agent answered between two messages, the later a short one.
 func (t *Thread) hasAnswerBetween(a, b Quote) bool {
 	if a.Time.After(b.Time) {
 		a, b = b, a
@@ -95,8 +95,8 @@ func (t *Thread) AnswerBefore(q Quote) string {
 	return last.Text
 }
 
-// WithQuestion returns a message of the person, and before a short one without values of its
-// own what the agent asked.
+// WithQuestion returns a message of the person. Before a short one, such as "yes", it has the
+// question that the agent had asked, unless the message has a frame and a value (see wordsOf).
 func (t *Thread) WithQuestion(q Quote) string {
 	const most = 160 // bytes
 	said := t.AnswerBefore(q)
@@ -159,8 +159,8 @@ func shorten(all []Quote, isPlain func(int, Quote) bool) (kept []Quote, dropped 
 	return all, dropped
 }
 
-// LastQuestionMark returns the offset of the last mark of a question, and not one within an
-// address or code; -1 if there is none.
+// LastQuestionMark returns the offset of the last question mark, -1 if there is none. A "?" counts
+// only at the end or before a blank, quote or the like: others are part of an address or of code.
 func LastQuestionMark(text string) int {
 	for at := len(text); ; {
 		if at = strings.LastIndexAny(text[:at], "?？؟"); at < 0 || text[at] != '?' || at+1 == len(text) || strings.IndexByte(" \"')]*", text[at+1]) >= 0 {

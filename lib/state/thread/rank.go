@@ -154,8 +154,9 @@ func (t *Thread) Explain(all []Quote, byAgent bool) []Score {
 	return t.scoreQuotes(all, byAgent, func(q *Quote) Score { return cuesOf(*q, byAgent) })
 }
 
-// scoreQuotes returns the score of each quote, and gives those that say the same with other values one
-// group. It goes from the last to the first, because the later one counts.
+// scoreQuotes returns the score of each quote. It gives one Group to those that say the same with
+// other values, and to those whose value a later one denies. It goes from the last to the first,
+// because the later one counts. cues returns a quote's points for its form.
 func (t *Thread) scoreQuotes(quotes []Quote, byAgent bool, cues func(*Quote) Score) []Score {
 	all := make([]Score, len(quotes))
 	words, frames := make([][]word, len(quotes)), make([]string, len(quotes))
@@ -185,6 +186,7 @@ func (t *Thread) scoreQuotes(quotes []Quote, byAgent bool, cues func(*Quote) Sco
 			count(words[i])
 		}
 	}
+	// The group of a frame, the size of a group, and the number of the last group.
 	groups, sizes, number := map[string]int{}, map[int]int{}, 0
 	denied := map[string]denial{} // by value
 	place := 0                    // a reply has that of its prompt
@@ -306,8 +308,8 @@ func wordsOf(text string) (words []word, frame string) {
 	var b strings.Builder
 	begins, capital := true, false // of a sentence; the word before is capitalised
 	shouts := true                 // no word so far has a small letter
-	var before string
-	plain := 0
+	var before string              // the last word of the frame, still to write; \x00 for a value
+	plain := 0                     // the words of the frame that are no values
 	hasPaste := false
 	text = pasted.Typed(text, func([]string) string {
 		hasPaste = true
@@ -381,7 +383,7 @@ func isValue(w string) bool {
 			upper, lower = upper || unicode.IsUpper(r), lower || unicode.IsLower(r)
 		}
 	}
-	return upper && lower // not one that is stressed, or an abbreviation
+	return upper && lower // as in camelCase; a word in capitals is stressed, or an abbreviation
 }
 
 // changesAmounts reports whether two texts say the same with other amounts of money, shares

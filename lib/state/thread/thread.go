@@ -157,7 +157,7 @@ type Part struct {
 	Last      time.Time   // of what was said and done; zero if unknown
 }
 
-// AddPrompts adds what the person said in a session. Repeating it changes nothing.
+// AddPrompts adds what the person said in a session, with its instructions. It can be repeated.
 func (t *Thread) AddPrompts(part Part) {
 	i := slices.IndexFunc(t.Sessions, func(s Session) bool { return s.ID == part.Session })
 	if i < 0 {
@@ -184,8 +184,8 @@ func (t *Thread) AddPrompts(part Part) {
 	t.shorten()
 }
 
-// takeBack removes what the person took back in a session, and what is known of it: its
-// instructions, and that it was the first request. What those lifted holds again.
+// takeBack removes the messages that the person took back in a session, and what came of them:
+// their instructions, and the first request. Earlier instructions that they replaced hold again.
 func (t *Thread) takeBack(p Part) {
 	for _, q := range p.TakenBack {
 		text := cutMiddle(strings.TrimSpace(q.Text), maxMessage)
@@ -217,7 +217,8 @@ func (t *Thread) takeBack(p Part) {
 	}
 }
 
-// AddPart adds what is known of a session at the end of a turn or at a hand-over. It can be repeated.
+// AddPart adds what is known of a session at the end of a turn or at a hand-over. It can be
+// repeated. What ran beside another session goes, and so do that one's to-dos if part has any.
 func (t *Thread) AddPart(part Part) {
 	t.takeBack(part)
 	t.addWork(part)
@@ -240,8 +241,8 @@ func (t *Thread) AddPart(part Part) {
 	}
 }
 
-// followsPart reports whether p's first request came before the quote, in the same session. A
-// hook can miss a prompt that the conversation has.
+// followsPart reports whether p's first request came before the quote, in the same session. Then it
+// replaces the quote as the thread's request: a hook can miss a prompt that the conversation has.
 func (s Quote) followsPart(p Part) bool {
 	return s.Session == p.Session && !p.First.Time.IsZero() && p.First.Time.Before(s.Time)
 }
