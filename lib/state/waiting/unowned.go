@@ -47,7 +47,7 @@ func FindUnowned(store session.Store, known []session.Candidate, hooked []mail.N
 	for _, name := range names {
 		id, err := session.ParseID(name)
 		if err != nil || session.Find(known, session.ID(name)) != nil || id != reader.ID && store.Exists(id) {
-			continue // of a record that cannot be read nothing is known
+			continue // a record has it, or one that cannot be read may have it
 		}
 		o, slot, err := handover.Read(store.Home, name)
 		switch {
@@ -114,6 +114,8 @@ func findClaims(store session.Store, known []session.Candidate, files []*Unowned
 			free = append([]*Unowned{c}, free...)
 		}
 	}
+	// The first marker is a hand-over even without a note. A further one gets the next free note.
+	// Without that, one that gt wrote joins the hand-over of the marker before it.
 	var c *Unowned
 	for i, m := range markers {
 		switch {
@@ -142,8 +144,10 @@ func newClaim() *Unowned {
 	return &Unowned{Handover: &handover.Handover{Kind: session.KindHandoff, Claim: true}, ID: session.InventID()}
 }
 
-// mayGet reports whether an unread note can be for the reader. A session that runs can
-// still leave its marker.
+// mayGet reports whether a hand-over's note without a file can be for the reader. One that
+// continues gets its own notes alone. Another one gets those of sessions that do not run and have
+// no hand-over: a session that runs can still write that. A note of no session waits while others
+// change the home.
 func (by Reader) mayGet(s session.Store, known []session.Candidate, n mail.Note) bool {
 	if by.Continues {
 		return n.Session == string(by.ID)
