@@ -94,8 +94,8 @@ func (w Work) HasSession(template string) bool {
 	})
 }
 
-// Take leaves a note of another host under a name, unless the template has it already, in whatever
-// state. It is synced to disk. One that it does not have is taken only if still returns nil.
+// Take leaves a note of another host under a name, synced to disk, unless the template has it
+// already, in whatever state. still returns an error if a new one comes too late.
 func (w Work) Take(template, name string, text []byte, still func() error) error {
 	if err := instance.CheckName(template); err != nil {
 		return err
@@ -378,7 +378,8 @@ func (w Work) Free(_ context.Context, session, reason string) error {
 	})
 }
 
-// moveNotes moves each note that a session has claimed to the folder that to returns.
+// moveNotes moves each note that a session has claimed to the folder that to returns, as a path
+// below the folder of all work. aside is why the note was set aside, or "".
 func (w Work) moveNotes(session, reason string, to func(template, aside string) ([]string, error)) error {
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
@@ -438,7 +439,8 @@ func (w Work) BackOf(session, id string) error {
 	return w.moveNote(id, func(_, holder, _ string) bool { return holder == session }, fresh)
 }
 
-// moveNote moves the note with that id to a folder of its template, if fits accepts exactly one.
+// moveNote moves the note with that id, or a beginning of it, to a folder of its template, if fits
+// accepts exactly one. It returns ErrLate for one that is done now, but that its giver took back.
 func (w Work) moveNote(id string, fits func(template, holder, why string) bool, to string) error {
 	found, err := w.findInTemplates(w.findHeld)
 	if err != nil {
