@@ -117,8 +117,9 @@ func (c Catalog) addClaims(id session.ID, s *Session, runs bool) *Session {
 	return s
 }
 
-// bothClaim returns a session that two other hosts know. The host that knew it first says how it
-// began, and the host of its last event how it ended and where it is.
+// bothClaim merges what two other hosts know of one session. The host that knew it first says how
+// it began, and the host of its last event how it ended and where it is. What was read in the
+// conversation (from names the host that has it) comes whole from one of them, the later one.
 func bothClaim(earlier, later *Session) *Session {
 	if later.StartedAt.Before(earlier.StartedAt) {
 		earlier, later = later, earlier
@@ -160,7 +161,7 @@ func (s *Session) accept(there *Session, runs bool) {
 	}
 }
 
-// adoptEnd sets how the session ended, and where it is, to what the host says on which it went on.
+// adoptEnd takes over how the session ended and where it is from the host on which it went on.
 func (s *Session) adoptEnd(there *Session) {
 	if s.LastAt.Before(there.LastAt) {
 		s.LastAt = there.LastAt

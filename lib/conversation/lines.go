@@ -229,8 +229,9 @@ func (r *lineReader) joinLines(line []byte, at int64) (record []byte, length int
 // continuesRecord reports whether a line that begins with c can be more of the record before it.
 func continuesRecord(c byte) bool { return c != '{' && c != byteOrderMark[0] && c != 0 }
 
-// rejoinLines returns the record that begins with a line and goes on in those that r has next, and
-// its length in the file; nil, and the length of what it looked at, if there is none. Line feeds,
+// rejoinLines returns the record that begins with a line and goes on in those that r has next, as
+// in JSON that was indented or wrapped, and its length in the file. If there is none, it returns
+// nil and the length of what it looked at. Line feeds,
 // carriage returns and tabs within a text are escaped, other line feeds become blanks. It
 // validates the record once: when what it opens is closed.
 func rejoinLines(line []byte, r *bufio.Reader) (record []byte, length int64) {

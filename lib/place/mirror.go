@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Mirror is the files of S1 in a home of a trusted town, which the town's other programs
+// Mirror is Gas Town's files in a home of a trusted town, which the town's other programs
 // read and write. gt's own copies in the state count; a mirror's content is a claim. The
 // zero Mirror is empty and ignores writes.
 type Mirror struct {
@@ -22,7 +22,7 @@ func MirrorOf(dir string, only map[string]bool) Mirror { return Mirror{home: dir
 // be read and removed, but not written.
 func MirrorUnknown(dir string) Mirror { return Mirror{home: dir, readOnly: true} }
 
-// Runtime is the folder of S1's files in a home. Only Checkpoint is beside it.
+// Runtime is the folder of Gas Town's files in a home. Only Checkpoint is beside it.
 const (
 	Runtime    = ".runtime"
 	Checkpoint = ".polecat-checkpoint.json"

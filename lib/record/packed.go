@@ -203,7 +203,7 @@ func (s Store) unpackInPlace(id ID) error {
 	from := s.packedPath(id)
 	if ok, err := atomicfile.IsPresent(s.Path(id)); err != nil {
 		return err
-	} else if ok {
+	} else if ok { // an earlier call ended before its last step
 		return atomicfile.Remove(from)
 	}
 	if ok, err := atomicfile.IsPresent(from); err != nil || !ok {

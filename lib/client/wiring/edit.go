@@ -17,7 +17,8 @@ type Change struct {
 }
 
 // Edit makes want gt's only wiring in the client's file at path. It returns the new
-// content and the changes. old is nil if the file does not exist.
+// content and the changes. old is nil if the file does not exist. The old content is to be
+// backed up if nothing of gt's was in it. A file without content is to be removed.
 func (c Client) Edit(path string, old []byte, want []Handler) (settings.Edit, []Change, error) {
 	if c.Shape == Script {
 		return c.rewriteScript(old, want)

@@ -102,7 +102,8 @@ func (h Handler) sameGroup(w Handler) bool {
 	return h.Event == w.Event && all(h.Matcher) == all(w.Matcher)
 }
 
-// settingsWith returns a handler's settings, with take applied to the command lines.
+// settingsWith returns a handler's settings, with each command line replaced by what take makes
+// of it. A command that has its arguments in a list is a program's path, not a line of the shell.
 func (h Handler) settingsWith(take func(line string) string) map[string]any {
 	var m map[string]any
 	json.Unmarshal(h.Raw, &m) // valid: it is part of a parsed document

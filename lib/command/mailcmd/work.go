@@ -188,8 +188,9 @@ type workAsked struct {
 	ID      string `arg:"" optional:"" help:"The work."`
 }
 
-// Run checks that the session is this agent's, and does what it asked for. The outcome comes to
-// the agent as a note, because it does not see this command's output.
+// Run claims work for an agent, or closes it or gives it back. The agent asked for that in a
+// sandbox, and a hook of its client runs this outside, where the agent does not see the output: the
+// outcome comes to it as a note. The session must be the agent's.
 func (c *workAsked) Run(env *cli.Env) error {
 	id, err := session.ParseID(c.Session)
 	if err != nil {
@@ -228,7 +229,7 @@ func (c *workAsked) Run(env *cli.Env) error {
 		if err = w.MarkDone(in.Name, c.ID); errors.Is(err, work.ErrLate) {
 			return tell(fmt.Sprintf("The work %.40s came late", c.ID), err.Error())
 		}
-	default:
+	default: // request.Back
 		err = w.BackOf(in.Name, c.ID)
 	}
 	if err != nil {

@@ -201,7 +201,8 @@ func (f *facts) isOwn(l *leftHandover) bool {
 // before it runs its hooks, and some successors never start while their pane stays open for weeks.
 const onItsWay = 10 * time.Minute
 
-// mayTake reports whether a hand-over is for this session.
+// mayTake reports whether a hand-over is for this session: it is its own, or the session is new and
+// the hand-over's author has ended or was replaced. The first case that fits decides.
 func (f *facts) mayTake(l *leftHandover) bool {
 	switch {
 	case l.id == f.session.ID: // left before a compaction or a cycle
@@ -217,7 +218,7 @@ func (f *facts) mayTake(l *leftHandover) bool {
 	case f.hasReplaced(l.owner):
 		return true // by /clear, in a client that has no hook of an end
 	case l.owner.Liveness == session.Running && !l.Respawn, l.inside:
-		return false // children of a live session find its hand-over, too
+		return false // its author goes on; children of a live session see its hand-over, too
 	}
 	return f.isForHere(l)
 }

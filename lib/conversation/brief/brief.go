@@ -316,14 +316,14 @@ func (b Brief) Essentials() string {
 	}
 	t := b.Thread.Essential()
 	if t != nil {
-		t.Beside, t.Answers = b.Thread.Beside, b.Thread.Answers // for the questions in them
+		t.Beside, t.Answers = b.Thread.Beside, b.Thread.Answers // a short prompt is shown with the question it answers
 	}
 	return Brief{
 		Hooked: b.Hooked, Thread: t, LivesOn: true, promptRoom: promptRoomShort, PromptsAlone: true, clean: b.clean,
 		Session: summary.Summary{
 			Todos: session.Todos, Done: session.Done, Failures: session.Failures,
 			Files:    firstN(session.Files, maxFiles),
-			Requests: requests, First: summary.Request{Text: b.LastRequest()},
+			Requests: requests, First: summary.Request{Text: b.LastRequest()}, // what is wanted now stands on top
 		},
 	}.Text()
 }

@@ -216,7 +216,7 @@ func (h Home) Path(elem ...string) string {
 // mirrorList lists what git does not show in a home of a town.
 const mirrorList = "mirror"
 
-// HasMirror reports whether the home has S1's files: in a trusted town if the agent has a
+// HasMirror reports whether the home has Gas Town's files: in a trusted town if the agent has a
 // role. A role's folder that is a link out of the town has none, because anybody who can
 // write to the town can have made the link.
 func (h Home) HasMirror() bool {

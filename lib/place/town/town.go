@@ -190,8 +190,8 @@ func (t Town) Pids() string {
 	return filepath.Join(t.State.Town(t.Root), "pids")
 }
 
-// SharedPids returns the folder of S1 with PID files that the town's programs share. They prove
-// nothing. It is the zero Shared if the town is not trusted, or if git would show the files.
+// SharedPids returns the folder with PID files that the town's programs share, as in Gas Town. They
+// prove nothing. It is the zero Shared if the town is not trusted, or if git would show the files.
 func (t Town) SharedPids() place.SharedFolder {
 	if t.Personal || t.Trust == nil || t.Trust.GitShows {
 		return place.SharedFolder{}

@@ -193,7 +193,7 @@ func (w *World) makesWorktree(in *instance.Instance) (bool, error) {
 	if n > 0 || !in.LacksWorktree() {
 		return n > 0, nil
 	}
-	h, err := w.Store.TryHold(in.ID)
+	h, err := w.Store.TryHold(in.ID) // another program that makes one holds the session
 	if h != nil {
 		h.Release()
 	}

@@ -7,7 +7,7 @@
 //
 // That of a person has an invented id. A session's record carries its own (Slot): storing the
 // record without it takes it. It is taken by one rename, so only one session can take
-// it, and a process that is killed leaves it waiting or taken. S1's marker and the note in the
+// it, and a process that is killed leaves it waiting or taken. Gas Town's marker and the note in the
 // mailbox are copies for other programs and for gt-mail; whether a hand-over waits is never read
 // from them. What other programs left there becomes such a file once (lib/state/waiting).
 package handover
@@ -30,7 +30,7 @@ import (
 type Handover struct {
 	Kind    string    `json:"kind"`             // as in lib/state/session
 	Note    string    `json:"note,omitempty"`   // the id of its note in the mailbox
-	Marker  string    `json:"marker,omitempty"` // the name of S1's marker
+	Marker  string    `json:"marker,omitempty"` // the name of Gas Town's marker
 	From    string    `json:"from,omitempty"`   // as the marker says: a tmux session, or the session's id
 	Before  []string  `json:"before,omitempty"` // earlier notes that this one includes
 	Reason  string    `json:"reason,omitempty"`

@@ -7,7 +7,7 @@
 // reused is recognized. The namespace is the PID namespace of the number (see process.Proc;
 // macOS has none).
 //
-// A trusted town has a copy of each where S1 says (town.Town.SharedPids). What other
+// A trusted town has a copy of each where Gas Town has them (town.Town.SharedPids). What other
 // programs write there is listed but never acted on. Gas Town writes a local time after the
 // bar, which shows whether its process runs but proves nothing (docs/pid-files.md).
 package pidfile
@@ -86,8 +86,8 @@ func (d Dir) path(session string) string {
 	return filepath.Join(d.town.Pids(), session+suffix)
 }
 
-// Track writes or replaces the session's file. It does not sync, because no process
-// survives a loss of power.
+// Track writes or replaces the session's file, and its copy in the folder that the town's
+// programs share. It does not sync, because no process survives a loss of power.
 func (d Dir) Track(session string, p process.Proc) error {
 	if err := CheckName(session); err != nil {
 		return err

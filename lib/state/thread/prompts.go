@@ -184,8 +184,8 @@ func SentenceStart(text string) int {
 	return begin
 }
 
-// Distinct returns Prompts with each text once, where it was said last, but a short one with
-// each question that it answers.
+// Distinct returns Prompts with each text once, where it was said last. A short one (yes, 2)
+// stands once for each question that it answers.
 func (t *Thread) Distinct() []Quote {
 	latest, said := map[string]int{}, make([]string, len(t.Prompts))
 	for i, q := range t.Prompts {

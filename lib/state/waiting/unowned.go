@@ -173,9 +173,10 @@ func (u *Unowned) isBeingTold(known []session.Candidate, by session.ID) bool {
 // Marked reports whether a marker says that the hand-over is done. A note alone may be half of one.
 func (u *Unowned) Marked() bool { return u.Marker != "" || len(u.Markers) > 0 }
 
-// Promise writes that a session is about to take the hand-over, so that no other one does. A note
-// that another program left has its own file from here on, without secrets. The caller holds the
-// home's lock.
+// Promise writes that a session is about to take the hand-over, so that no other one does. It
+// writes nothing for a hand-over without a note. If the note is another program's, a copy of it
+// without secrets is kept in u.Text, and the program's own file is not read again. The caller
+// holds the home's lock.
 func Promise(u *Unowned, h home.Home, by session.ID, note *mail.Note, redact func(string) string) error {
 	if u.Note == "" {
 		return nil // the agent could not ask for it again if it was not delivered

@@ -79,8 +79,9 @@ func hasSecretWord(parts []string) bool {
 }
 
 // onlyDescribes reports whether the setting is no secret although its name has the word for one: a
-// reference to the secret, its algorithm, a time (password_changed_at, token_expires_at), or the
-// test of a key (api_key_test: tests/key2.py).
+// reference to the secret (token_ref: vault/app), its algorithm, a time (password_changed_at,
+// token_expires_at), or what belongs to a test or sandbox of it and is words, code, a path or the
+// setting's own name (api_key_test: tests/key2.py).
 func onlyDescribes(name, value string) bool {
 	parts := splitName(name)
 	n := len(parts) - 1

@@ -153,7 +153,7 @@ func (sc *scanner) findPiped(i int) (from, to int) {
 	}
 	low := max(sc.done, i-maxLook)
 	before := strings.TrimRight(s[low:i], " \t")
-	if subshell, ok := strings.CutSuffix(before, ")"); ok { // (echo x; echo x) | passwd
+	if subshell, ok := strings.CutSuffix(before, ")"); ok { // (echo x; echo x) | passwd: each is reported here
 		i, before = low+len(subshell), subshell
 		for at := strings.LastIndexByte(before, '\n') + 1; ; {
 			n := strings.Index(before[at:], "echo ")

@@ -46,7 +46,6 @@ func folderExists(dir string) bool {
 const messagesEnd = ".messages.json"
 
 // Find lists the sessions' folders, in each first the session and then its subagents.
-// Renaming a session changes only its state, so its time counts, too.
 func (Reader) Find(store string, each func(conversation.File)) error {
 	at := findSessions(store)
 	entries, err := conversation.List(at)
@@ -61,6 +60,7 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 }
 
 // findAgents gives a folder's session, then its subagents, whose files have the ends of their ids.
+// A file is as new as its session's state file, if that is newer: renaming changes only the latter.
 func findAgents(found *conversation.Finding, dir string, id session.ID) {
 	state := filepath.Join(dir, string(id)+".json")
 	var subagents []conversation.File
