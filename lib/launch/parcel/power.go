@@ -32,9 +32,10 @@ type Power struct {
 }
 
 const (
-	MaxText   = 64 << 10 // bounds Power.Text, in bytes
-	maxPowers = 1000
-	maxTexts  = 500 // files that are searched for names of others
+	MaxText    = 64 << 10 // bounds Power.Text, in bytes
+	maxPowers  = 1000
+	maxTexts   = 500 // files that are held at once while they are searched for names of others
+	maxBatches = 20  // of maxTexts files
 )
 
 // harmlessNames are names of files and folders with a dot that no tool runs by itself. Any other one
@@ -341,9 +342,12 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 			}
 		}
 	}
-	named, err := w.findNamedFiles(refs, runFiles, arrives, members)
+	named, unsearched, err := w.findNamedFiles(refs, runFiles, arrives, members)
 	if err != nil {
 		return nil, err
+	}
+	if unsearched > 0 {
+		all = append(all, Power{What: fmt.Sprintf("%d files that are run are too many to be searched for what they run", unsearched)})
 	}
 	for name, by := range named {
 		if e := arrives[name]; !isPower(name) && !tracked(e) {
@@ -409,10 +413,12 @@ func (w *unpacking) outsideTarget(e git.Entry, members map[string]File) (string,
 
 // findNamedFiles returns the files that would be run because something names them, each with what
 // names it: a file of run, git's settings or hooks here, a hook of the person's, or such a file
-// itself. It reads about maxTexts files. Files that only give settings it does not search.
-func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (map[string]string, error) {
+// itself. Files that only give settings it does not search. unsearched is how many files there were
+// too many to search.
+func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (all map[string]string, unsearched int, err error) {
 	files := indexFiles(arrives)
-	all, settings := map[string]string{}, map[string]string{}
+	all = map[string]string{}
+	settings := map[string]string{}
 	for _, r := range refs {
 		files.findInGit(cmp.Or(r.top, w.Repository), w.Env.Getenv, all, settings)
 	}
@@ -422,34 +428,35 @@ func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives ma
 	for name := range all {
 		run = append(run, arrives[name])
 	}
-	for readCount := 0; len(run) > 0 && readCount < maxTexts; {
+	isQueued := maps.Clone(all)
+	for batches := 0; len(run) > 0 && batches < maxBatches; batches++ {
 		sort.Slice(run, func(i, j int) bool { return run[i].Path < run[j].Path })
+		batch := run[:min(len(run), maxTexts)]
+		run = slices.Clone(run[len(batch):])
 		var ids []string
-		for _, e := range run[:min(len(run), maxTexts-readCount)] {
+		for _, e := range batch {
 			if !isProse(e.Path) && e.Mode != git.ModeModule {
 				ids = append(ids, e.ID)
 			}
 		}
-		readCount += len(ids) + 1 // so that the loop ends also without files to read
 		contents, err := w.readContents(ids, members)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		before := maps.Clone(all)
-		for _, e := range run {
+		for _, e := range batch {
 			files.findNamed(e.Path, string(contents[e.ID]), all, settings)
 		}
-		run = nil
-		for name := range all {
-			if before[name] == "" && !isPower(name) {
+		for name, by := range all {
+			if isQueued[name] == "" && !isPower(name) {
 				run = append(run, arrives[name])
 			}
+			isQueued[name] = by
 		}
 	}
 	for name, file := range settings {
 		all[name] = cmp.Or(all[name], file)
 	}
-	return all, nil
+	return all, len(run), nil
 }
 
 // ownHooks returns the command lines of the hooks that the person's own settings of the client have

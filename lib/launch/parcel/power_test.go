@@ -126,10 +126,35 @@ func TestConfigured(t *testing.T) {
 		env := h.env()
 		h.git("init", "-q", "src")
 		w := &unpacking{Unpacker: Unpacker{Env: env}, plan: plan{Repository: filepath.Join(h.home, "src")}, client: h.table(env).FindClient("claude")}
-		all, err := w.findNamedFiles(nil, nil, arrives, members)
+		all, _, err := w.findNamedFiles(nil, nil, arrives, members)
 		testenv.NoError(t, err)
 		if got := strings.Join(slices.Sorted(maps.Keys(all)), " "); got != want {
 			t.Errorf("%s: %s wait, not %s", command, got, want)
+		}
+	}
+}
+
+// Each of many files that are run is searched for what it runs, the last one as well. Where they
+// are too many, that is said.
+func TestManyRunFiles(t *testing.T) {
+	for n, want := range map[int]int{maxTexts + 100: 0, maxTexts*maxBatches + 3: 3} {
+		last := git.Entry{Path: "tools/last.sh", ID: "last"}
+		arrives, members := map[string]git.Entry{last.Path: last}, map[string]File{last.ID: {Link: "true"}}
+		var run []git.Entry
+		for i := range n {
+			e := git.Entry{Path: fmt.Sprintf("m%05d/Makefile", i), ID: fmt.Sprint(i)}
+			run, arrives[e.Path], members[e.ID] = append(run, e), e, File{Link: "all:"}
+		}
+		if want == 0 {
+			members[run[n-1].ID] = File{Link: "all:\n\tsh tools/last.sh"}
+		}
+		h := newHost(t)
+		h.git("init", "-q", "src")
+		w := &unpacking{Unpacker: Unpacker{Env: h.env()}, plan: plan{Repository: filepath.Join(h.home, "src")}, client: h.table(h.env()).FindClient("claude")}
+		all, unsearched, err := w.findNamedFiles(nil, run, arrives, members)
+		testenv.NoError(t, err)
+		if unsearched != want || (all[last.Path] != "") != (want == 0) {
+			t.Errorf("of %d files %d were not searched, want %d; %s is named by %q", n, unsearched, want, last.Path, all[last.Path])
 		}
 	}
 }
