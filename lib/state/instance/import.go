@@ -11,6 +11,7 @@ import (
 
 	"gt/lib/state/session"
 	"gt/lib/sys/atomicfile"
+	"gt/lib/text/fold"
 	"gt/lib/text/openjson"
 )
 
@@ -115,7 +116,7 @@ func selectNew(all, there []*Instance) (added []*Instance, err error) {
 	known, names := map[ID]*Instance{}, map[string]bool{}
 	parents, seen := map[ID]ID{}, map[ID]bool{}
 	for _, in := range there {
-		known[in.ID], names[in.Name], parents[in.ID] = in, true, in.ParentID
+		known[in.ID], names[fold.Name(in.Name)], parents[in.ID] = in, true, in.ParentID
 	}
 	for n, in := range all {
 		_, bad := session.ParseID(string(in.ID))
@@ -129,12 +130,12 @@ func selectNew(all, there []*Instance) (added []*Instance, err error) {
 		case other != nil && (other.Path != in.Path || other.Agent != in.Agent):
 			bad = fmt.Errorf("%s, in '%s', has its id %s", other.Name, other.Path, in.ID)
 		case other != nil:
-		case in.Name != "" && names[in.Name]:
+		case in.Name != "" && names[fold.Name(in.Name)]:
 			bad = Taken(there, in.Name)
 		default:
 			added, parents[in.ID] = append(added, in), in.ParentID
 			if in.Name != "" {
-				names[in.Name] = true
+				names[fold.Name(in.Name)] = true
 			}
 		}
 		seen[in.ID] = true
@@ -170,10 +171,10 @@ func selectNew(all, there []*Instance) (added []*Instance, err error) {
 // makeNameUnique returns name or a variant that is not in names, and adds it.
 func makeNameUnique(name string, names map[string]bool) string {
 	one := name
-	for n := 2; names[one]; n++ {
+	for n := 2; names[fold.Name(one)]; n++ {
 		one = Variant(name, fmt.Sprintf("-%d", n))
 	}
-	names[one] = true
+	names[fold.Name(one)] = true
 	return one
 }
 

@@ -119,6 +119,10 @@ func TestHold(t *testing.T) {
 		t.Error("a name was taken that is none")
 	}
 	make1(t, s, "two", "")
+	make1(t, s, "caf\u00e9", "")
+	if err := s.Create(&Instance{Name: "cafe\u0301", Path: "/work", Agent: "claude"}, testTime); !errors.Is(err, ErrTaken) {
+		t.Error("a name that looks the same is free:", err)
+	}
 	if err := held.Rename("two", testTime); !errors.Is(err, ErrTaken) {
 		t.Error(err)
 	}

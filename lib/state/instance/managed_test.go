@@ -75,6 +75,11 @@ func TestManaged(t *testing.T) {
 	if err := s.Create(&Instance{Name: "worker-a", Path: "/w", Agent: "claude"}, time.Now()); !errors.Is(err, ErrTaken) {
 		t.Error(err)
 	}
+	change(t, s, make1(t, s, "other", "").ID, func(h *Locked) {
+		if err := h.Rename("worker-a", time.Now()); !errors.Is(err, ErrTaken) {
+			t.Error(err)
+		}
+	})
 	change(t, s, in.ID, func(h *Locked) { h.Managed.State = lifecycle.Active })
 	if got := files(t, s, in.ID); !slices.Equal(got, []string{"ID.json"}) {
 		t.Error(got)

@@ -298,7 +298,8 @@ func (s Store) setAside(usable []*Instance) {
 	}
 }
 
-// readNames returns all instances, and the names in use, including those of archived ones.
+// readNames returns all instances, and the names in use as fold.Name has them, including those of
+// archived ones.
 func (s Store) readNames() (all []*Instance, names map[string]bool, err error) {
 	if all, err = s.ReadInstances(); err != nil {
 		return nil, nil, err
@@ -309,7 +310,7 @@ func (s Store) readNames() (all []*Instance, names map[string]bool, err error) {
 	}
 	names = map[string]bool{}
 	for _, in := range append(archived, all...) {
-		names[in.Name] = true
+		names[fold.Name(in.Name)] = true
 	}
 	return all, names, nil
 }
@@ -330,7 +331,7 @@ func (c *Tx) Create(in *Instance, now time.Time) error {
 
 // create is Create, synced or not. It sets in's times, and its id and Folder if they are missing.
 func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error {
-	if c.names[in.Name] {
+	if c.names[fold.Name(in.Name)] {
 		return Taken(c.All, in.Name)
 	}
 	for _, other := range c.All { // a template's cannot clash: its path has the session's id
@@ -364,7 +365,7 @@ func (c *Tx) create(in *Instance, now time.Time, d atomicfile.Durability) error 
 		return err
 	}
 	c.All = append(c.All, in)
-	c.names[in.Name] = true
+	c.names[fold.Name(in.Name)] = true
 	return nil
 }
 
@@ -470,7 +471,11 @@ func (h *Locked) Rename(name string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range all {
+	archived, err := h.store.ReadFolder(Archived) // a template's, which keep their names
+	if err != nil {
+		return err
+	}
+	for _, other := range append(all, archived...) {
 		if fold.SameName(other.Name, name) && other.ID != h.ID {
 			return Taken(all, other.Name)
 		}
