@@ -89,7 +89,8 @@ func (all sources) view(path string, progress Progress) (*logView, error) {
 	return all.viewAnew(path, progress)
 }
 
-// viewAnew reads everything, and writes the index unless its path is "".
+// viewAnew reads everything, and writes the index unless its path is "". It returns a view of that
+// index, or of a database in memory if the index cannot be written or is outdated already.
 func (all sources) viewAnew(path string, progress Progress) (*logView, error) {
 	r, err := all.read(progress)
 	if err != nil {

@@ -152,8 +152,9 @@ func (l *Launch) setRespawn() error {
 	return nil
 }
 
-// canRevive reports whether the agent crashed and may start again. It first records that the person
-// left it, if only its exit status shows that, and closes such a pane unless that is to remain.
+// canRevive reports whether the agent crashed and may start again. Of a client that reports its end
+// late, if at all, it first records that the person left it, which the exit status shows. A pane of
+// an agent that does not start again is closed, unless it is to remain or its client reports the end.
 func (l *Launch) canRevive() (bool, error) {
 	if !l.member.Pane.Dead {
 		return false, nil

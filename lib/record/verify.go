@@ -22,7 +22,8 @@ type Seal struct {
 	Digest string `json:"digest"` // of the last line
 }
 
-// Seal returns the record's Seal. It is zero if the record was removed or does not exist.
+// Seal returns the size and digest by which Verify sees later whether the record was changed or cut
+// off. The Seal of a record that was removed is zero.
 func (s Store) Seal(id ID) (Seal, error) {
 	o, err := s.openRecord(id)
 	if err != nil {

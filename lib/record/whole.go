@@ -88,7 +88,7 @@ func (s Store) Events(id ID, each func(Event) error) error {
 	err := s.liveLines(id, 0, func(l Line, _ int64, live bool) bool {
 		switch conversation.Kind(l.Kind) {
 		case conversation.Prompt, conversation.Reply, conversation.Summary, conversation.Result:
-			h.asked = l.Time
+			h.asked = l.Time // also one that was taken back: the model's next request began after it
 		}
 		if live {
 			h.convert(&l)

@@ -442,8 +442,8 @@ func (r *exchangeReader) matchTexts(texts []conversation.Entry, inTitle []float6
 	return hit, ok
 }
 
-// hasEnoughTerms reports whether texts can have as many terms as are needed. It spares the cleaning
-// of most.
+// hasEnoughTerms reports whether each required term is in the title or in texts as they were read. It
+// is cheap, so most exchanges need not be redacted.
 func (r *exchangeReader) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) bool {
 	if r.acceptsMost || inTitle == nil {
 		return true

@@ -144,7 +144,8 @@ type checkpoints struct {
 	partly bool
 }
 
-// newStart names a session that has no id, also in call, unless the client forks one.
+// newStart returns what the hook's call says of the start of a session. If the client gave no id, it
+// finds or invents one, and sets it in call as well; a fork gets its own from the client later.
 func newStart(env *cli.Env, call *hook.Invocation) *start {
 	s := &start{env: env, call: call, session: call.StartParams()}
 	s.session.Source = cmp.Or(s.session.Source, env.Getenv("GT_HOOK_SOURCE"))

@@ -147,6 +147,9 @@ func (c *rename) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
+	if c.Name == own.Name && c.Host != own.Name || atomicfile.Exists(f.hosts.Path(c.Name)) {
+		return cli.Fail(cli.AnswerNo, fmt.Errorf("there is a host '%s' already", c.Name))
+	}
 	if c.Host == own.Name {
 		own.Name = c.Name
 		if err := f.hosts.SetOwn(own); err != nil {
@@ -156,9 +159,6 @@ func (c *rename) Run(env *cli.Env) error {
 		h, err := f.hosts.Find(c.Host)
 		if err != nil {
 			return err
-		}
-		if c.Name == own.Name || atomicfile.Exists(f.hosts.Path(c.Name)) {
-			return cli.Fail(cli.AnswerNo, fmt.Errorf("there is a host '%s' already", c.Name))
 		}
 		if err := f.hosts.Rename(h, c.Name, env.Now()); err != nil {
 			return err

@@ -60,7 +60,7 @@ func (c *sendPrompt) sendToEach(at scope, names []string, text string) error {
 	env := at.Env
 	var all []*instance.Instance
 	told := map[string]bool{}
-	for _, name := range names {
+	for _, name := range names { // checks each and drops doubles; nothing is sent yet
 		e, err := findOnHost(env, name)
 		if err != nil {
 			return err

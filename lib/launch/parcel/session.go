@@ -452,9 +452,9 @@ func (w *unpacking) makeNotes(h home.Home) error {
 	return nil
 }
 
-// attributeNote returns a note as one from the parcel's host, with @HOST behind its sender. A note is
-// a hand-over here only within the session's own chain. Only such a one keeps a sender that is
-// the session itself, by its name here or its address.
+// attributeNote returns a note as one from the parcel's host, with @HOST behind its sender. A
+// hand-over of another chain than the session's becomes a plain note. A hand-over that the session
+// itself sent, by its name here or its address, keeps its sender.
 func (w *unpacking) attributeNote(file string, text []byte, address string) ([]byte, error) {
 	n, err := mail.Parse(bytes.NewReader(text))
 	if err != nil {

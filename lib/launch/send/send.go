@@ -298,9 +298,9 @@ func (t Target) readSight(since time.Time) Sight {
 	return t.ShowsPrompt(since)
 }
 
-// hookHeard looks whether a hook has reported the text as a prompt since a time, or another one,
-// such as the first prompt of an agent that starts. earlier is what LastPrompt returned then.
-// If the agent was busy, nothing is known.
+// hookHeard reports whether a hook has reported a prompt after since, and whether it was the text or
+// another prompt, such as the first one of an agent that starts. earlier is what LastPrompt returned
+// before. Both are false without a report, or if the agent was busy, of which nothing is known.
 func (t Target) hookHeard(text, earlier string, since time.Time) (reported, another bool) {
 	if t.LastPrompt == nil || t.Busy {
 		return false, false

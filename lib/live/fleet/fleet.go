@@ -496,7 +496,8 @@ func doParallel(n int, do func(i int)) {
 }
 
 // readRecord reads the record of an instance's session. If the person started another client in
-// the agent's place, the instance's client is that one.
+// the agent's place, it changes in, which is then that client's. A variant of the same client is
+// no other one: its hooks report the client that it is a variant of.
 func (m *Member) readRecord(store instance.Store, known *agent.Table, in *instance.Instance) {
 	m.Instance, m.CurrentID = in, store.Session(in)
 	if m.CurrentID == "" {
@@ -508,7 +509,7 @@ func (m *Member) readRecord(store instance.Store, known *agent.Table, in *instan
 		m.Record, _ = session.Store{Home: h}.Get(m.CurrentID)
 	}
 	if r := m.Record; r != nil && r.Agent != "" && r.Agent != in.Agent && m.hasBegun() {
-		if c := known.FindClient(r.Agent); c.Dialect != known.FindClient(in.Agent).Dialect { // else it is a variant, whose hooks have the name of its client
+		if c := known.FindClient(r.Agent); c.Dialect != known.FindClient(in.Agent).Dialect {
 			args, _ := r.Process().Args() // none if it has ended
 			in.Agent, in.Args, in.Account = r.Agent, c.ChosenArgs(args), ""
 		}

@@ -220,15 +220,15 @@ func (in *Instance) WorktreePath() string {
 	return in.Worktree.Path
 }
 
-// MarkStarted records a start of the agent and its session, "" if only a hook will report
-// it. resumes says that the session existed before.
+// MarkStarted records a start of the agent, and the id of its session. id is "" if only a hook will
+// report it; until then the last one stays. resumes says that the session existed before.
 func (in *Instance) MarkStarted(at time.Time, id session.ID, resumes bool) {
 	switch {
 	case id == "":
 	case !resumes:
 		in.SessionID, in.SessionAt = id, at.UTC()
 	case id != in.SessionID:
-		in.SessionID, in.SessionAt = id, in.StartedAt // its hook reported it since
+		in.SessionID, in.SessionAt = id, in.StartedAt // a session of the previous start, which a hook reported
 	}
 	in.StartedAt = at.UTC()
 }

@@ -79,8 +79,9 @@ func isMarkerName(name string) bool {
 	return name == plain || name == foreign || strings.HasPrefix(name, plain+".") && !strings.Contains(name, "/")
 }
 
-// List returns the markers in the home and the role's folder. If it cannot read one, it also
-// returns the others.
+// List returns the markers that say that a hand-over waits: gt's own in the home, and those in the
+// role's folder, which any program can write and which are only claims (Claimed). If it cannot read
+// one, it also returns the others.
 func List(h home.Home) ([]Marker, error) {
 	entries, err := atomicfile.Entries(h.Runtime())
 	if err != nil {

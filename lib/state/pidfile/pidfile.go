@@ -134,8 +134,9 @@ func (d Dir) Get(session string) (File, error) {
 	return f.setState(data)
 }
 
-// setState sets the state of the file's process. For another program's file it also compares the
-// start time in the file, if there is one, with that of the process.
+// setState sets the state of the file's process. For another program's file (Foreign) it also sets
+// whether the file says when the process began (Timed), and whether the process with this PID is
+// still that one (Runs).
 func (f File) setState(data []byte) (_ File, err error) {
 	if f.State != "" {
 		return f, nil
@@ -146,7 +147,7 @@ func (f File) setState(data []byte) (_ File, err error) {
 	p, _ := parse(data)
 	began, ok := began(data)
 	switch {
-	case p.IsSet():
+	case p.IsSet(): // it has gt's form
 		f.Timed, f.Runs = !p.IsElsewhere(), p.IsAlive()
 	case ok:
 		started, err := process.StartTime(f.Process.PID)

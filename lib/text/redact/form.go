@@ -286,12 +286,14 @@ func (sc *scanner) findSent(i, word int) (from, to int) {
 	return spanIf(asked || to < word && looksPassword(s[from:to]), from, to)
 }
 
-// findIdentifiedBy finds the value in IDENTIFIED BY 'x'. The first word ends at s[i].
+// findIdentifiedBy finds the value in SQL's IDENTIFIED BY 'x', and with a method, IDENTIFIED WITH m
+// BY 'x'. IDENTIFIED begins at s[start] and ends at s[i]. Without a method the words count only in
+// a statement that defines a user. Oracle's values have no quotes, and REPLACE before the old one.
 func (sc *scanner) findIdentifiedBy(start, i int) (from, to int) {
 	s := sc.s
 	statement, names := definesUser(s[:start])
 	rest := s[i:min(len(s), i+96)]
-	if v := skipBlanks(s, i); len(rest) > 4 && v+3 < len(s) && equalFold(s[v:v+3], "by ") && !isQuoted(s, skipBlanks(s, v+3)) { // of Oracle
+	if v := skipBlanks(s, i); len(rest) > 4 && v+3 < len(s) && equalFold(s[v:v+3], "by ") && !isQuoted(s, skipBlanks(s, v+3)) { // Oracle's
 		if !names {
 			return 0, 0
 		}

@@ -557,7 +557,7 @@ func splitMessage(kind, data string) (message string, parts []part) {
 	converted := map[string]any{"role": kind, "time": parsed.Get("time").Value()}
 	add := func(p map[string]any) {
 		text, err := json.Marshal(p)
-		if err == nil { // it always does
+		if err == nil { // always: it comes from JSON
 			parts = append(parts, part{fmt.Sprintf("%06d", len(parts)), string(text)})
 		}
 	}
@@ -604,7 +604,7 @@ func splitMessage(kind, data string) (message string, parts []part) {
 		}})
 	}
 	text, err := json.Marshal(converted)
-	if err != nil { // it always does
+	if err != nil { // never: it comes from JSON
 		return "", nil
 	}
 	return string(text), parts
