@@ -21,8 +21,8 @@ var states = []string{"running", "dead", "vanished", "zoomed", "copy mode", "rea
 // calls are all methods of Server that call tmux, each with a pane.
 var calls = map[string]func(Server, Pane) error{
 	"Paste":      func(s Server, p Pane) error { return s.Paste(p.ID, "some text\nof two lines") },
-	"Type":       func(s Server, p Pane) error { return s.TypeText(p.ID, "x\r") },
-	"Keys":       func(s Server, p Pane) error { return s.PressKeys(p.ID, "Down", "C-n", "Enter") },
+	"TypeText":   func(s Server, p Pane) error { return s.TypeText(p.ID, "x\r") },
+	"PressKeys":  func(s Server, p Pane) error { return s.PressKeys(p.ID, "Down", "C-n", "Enter") },
 	"Pane":       func(s Server, p Pane) error { _, err := s.Pane(p.ID, callWait); return err },
 	"ActivePane": func(s Server, p Pane) error { _, err := s.ActivePane(p.Session); return err },
 	"HasSession": func(s Server, p Pane) error { s.HasSession(p.Session); return nil },
@@ -45,7 +45,7 @@ var calls = map[string]func(Server, Pane) error{
 	"RestoreRemainOnExit": func(s Server, p Pane) error {
 		return s.RestoreRemainOnExit(p.ID, RemainSetting{Set: true, Value: "on"})
 	},
-	"Keep":          func(s Server, p Pane) error { return s.KeepPane(p.ID) },
+	"KeepPane":      func(s Server, p Pane) error { return s.KeepPane(p.ID) },
 	"IsDead":        func(s Server, p Pane) error { _, err := s.IsDead(p.ID); return err },
 	"ExitedCleanly": func(s Server, p Pane) error { _, err := s.ExitedCleanly(p.ID); return err },
 	"OnDeath":       func(s Server, p Pane) error { return s.OnDeath(p, "true", "true") },
@@ -56,12 +56,12 @@ var calls = map[string]func(Server, Pane) error{
 		_ = s.DropBuffer(b)
 		return err
 	},
-	"Say":          func(s Server, p Pane) error { return s.ShowMessage("a line") },
+	"ShowMessage":  func(s Server, p Pane) error { return s.ShowMessage("a line") },
 	"SwitchClient": func(s Server, p Pane) error { return s.SwitchClient(p) },
-	"LeftOf":       func(s Server, p Pane) error { s.IsLeftover(p.Session, "x"); return nil },
+	"IsLeftover":   func(s Server, p Pane) error { s.IsLeftover(p.Session, "x"); return nil },
 	"MadeFor":      func(s Server, p Pane) error { s.MadeFor(p.Session, "x"); return nil },
 	"Lend":         func(s Server, p Pane) error { return s.Lend(p.Session, "x", []Pane{p}) },
-	"Ends":         func(s Server, p Pane) error { return s.WhyEnds() },
+	"WhyEnds":      func(s Server, p Pane) error { return s.WhyEnds() },
 	"KillPane":     func(s Server, p Pane) error { return s.KillPane(p.ID) },
 	"New": func(s Server, p Pane) error {
 		_, err := s.New(NewSession{Name: p.Session, Dir: "/", Buffer: NewBuffer(), Command: []string{"sleep", "600"}})
@@ -73,11 +73,11 @@ var calls = map[string]func(Server, Pane) error{
 		_ = s.DropBuffer(b)
 		return err
 	},
-	"Note":         func(s Server, p Pane) error { return s.SetNote(p.ID, "test", "a word;") },
-	"Noted":        func(s Server, p Pane) error { _, err := s.NoteOf(p.ID, "test"); return err },
-	"Ended":        func(s Server, p Pane) error { _, err := s.HowEnded(p.ID); return err },
-	"Take":         func(s Server, p Pane) error { _, err := s.TakeBuffer(NewBuffer()); return err },
-	"Drop":         func(s Server, p Pane) error { return s.DropBuffer(NewBuffer()) },
+	"SetNote":      func(s Server, p Pane) error { return s.SetNote(p.ID, "test", "a word;") },
+	"NoteOf":       func(s Server, p Pane) error { _, err := s.NoteOf(p.ID, "test"); return err },
+	"HowEnded":     func(s Server, p Pane) error { _, err := s.HowEnded(p.ID); return err },
+	"TakeBuffer":   func(s Server, p Pane) error { _, err := s.TakeBuffer(NewBuffer()); return err },
+	"DropBuffer":   func(s Server, p Pane) error { return s.DropBuffer(NewBuffer()) },
 	"PID":          func(s Server, p Pane) error { _, err := s.PID(); return err },
 	"SweepBuffers": func(s Server, p Pane) error { return s.SweepBuffers(time.Now()) },
 }
