@@ -127,15 +127,15 @@ func (o recordFile) forEachLine(from int64, each func(line []byte, at int64) boo
 			}
 			line = held
 		}
-		switch {
-		case err == io.EOF:
+		if err == io.EOF {
 			return at, nil
-		case err != nil:
+		} else if err != nil {
 			return at, err
-		case !each(line[:len(line)-1], at):
+		}
+		begin := at
+		if at += int64(len(line)); !each(line[:len(line)-1], begin) {
 			return at, nil
 		}
-		at += int64(len(line))
 	}
 }
 

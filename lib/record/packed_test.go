@@ -92,6 +92,23 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// Who ends at a line goes on behind it, in a packed record as well.
+func TestPackedNext(t *testing.T) {
+	d := newDesk(t)
+	d.write(`[{"Kind":"prompt","Text":"one"},{"Kind":"answer","Text":"two"}]` + "\n")
+	id := d.sync().ID
+	stop := func() int64 {
+		next, err := d.store.ForEachLine(id, 0, func([]byte, int64) bool { return false })
+		testenv.NoError(t, err)
+		return next
+	}
+	plain := stop()
+	testenv.NoError(t, d.store.Pack(id))
+	if packed := stop(); packed != plain || plain == 0 {
+		t.Errorf("the next line begins at %d, in the packed record at %d", plain, packed)
+	}
+}
+
 // lines returns the bytes of a record.
 func (d *desk) lines(id ID) (all []byte) {
 	d.t.Helper()

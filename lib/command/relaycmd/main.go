@@ -322,6 +322,9 @@ func (c *syncNow) Run(env *cli.Env) error {
 			again = nil
 			relays()
 		case <-ctx.Done():
+			if again == nil {
+				<-done // last is the relay's until then
+			}
 			s, _ := relay.ReadStatus(f.state)
 			why := "not everything was sent and taken in time"
 			if s.Error != "" {

@@ -26,6 +26,7 @@ import (
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/flock"
 	"gt/lib/sys/process"
+	"gt/lib/text/fold"
 	"gt/lib/text/term"
 )
 
@@ -287,12 +288,12 @@ func (w *unpacking) findName() error {
 	if err := instance.CheckName(w.plan.Name); err != nil {
 		return cli.Fail(cli.Usage, err)
 	}
-	all, err := w.Store.ReadInstances()
+	all, err := w.Store.ReadNamed()
 	if err != nil {
 		return err
 	}
 	base := w.plan.Name
-	for n := 2; slices.ContainsFunc(all, func(in *instance.Instance) bool { return in.Name == w.plan.Name && in.ID != w.Instance.ID }); n++ {
+	for n := 2; slices.ContainsFunc(all, func(in *instance.Instance) bool { return fold.SameName(in.Name, w.plan.Name) && in.ID != w.Instance.ID }); n++ {
 		if w.NameHere != "" {
 			return cli.Fail(cli.AnswerNo, instance.Taken(all, base), "choose another with -n NAME")
 		}

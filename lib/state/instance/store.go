@@ -315,6 +315,16 @@ func (s Store) readNames() (all []*Instance, names map[string]bool, err error) {
 	return all, names, nil
 }
 
+// ReadNamed returns all instances that have a name here, those that a template archived among them.
+func (s Store) ReadNamed() ([]*Instance, error) {
+	all, err := s.ReadInstances()
+	if err != nil {
+		return nil, err
+	}
+	archived, err := s.ReadFolder(Archived)
+	return append(all, archived...), err
+}
+
 func (c *Tx) Release() { c.lock.Unlock() }
 
 // Taken returns the ErrTaken for a name, and says if an archived one, which no list shows, has it.
@@ -467,15 +477,11 @@ func (h *Locked) Rename(name string, now time.Time) error {
 		return err
 	}
 	defer lock.Unlock()
-	all, err := h.store.ReadInstances()
+	all, err := h.store.ReadNamed()
 	if err != nil {
 		return err
 	}
-	archived, err := h.store.ReadFolder(Archived) // a template's, which keep their names
-	if err != nil {
-		return err
-	}
-	for _, other := range append(all, archived...) {
+	for _, other := range all {
 		if fold.SameName(other.Name, name) && other.ID != h.ID {
 			return Taken(all, other.Name)
 		}

@@ -153,8 +153,10 @@ func (a *Reader) foldersOf(store string) (map[session.ID]string, error) {
 	if a.folders == nil {
 		a.folders = map[string]*storeFolders{}
 	}
-	a.folders[store] = &current
-	return current.byID, errors.Join(conversation.UnreadableError(path, err), cerr)
+	if err = errors.Join(conversation.UnreadableError(path, err), cerr); err == nil {
+		a.folders[store] = &current
+	}
+	return current.byID, err
 }
 
 func timeOf(r gjson.Result) time.Time { return conversation.ParseTime(r.Get("created_at").Str) }
