@@ -30,7 +30,7 @@ func Changes(all []conversation.Conversation, bases []string, clean func(string)
 		needles = append(needles, newTerm(base).needles...)
 	}
 	if len(needles) < len(bases) {
-		needles = nil // a name in other letters
+		needles = nil // a name has no needle, so each record is parsed
 	}
 	s.readHits = func(c *opened, each func(Hit) bool) (whole bool, err error) {
 		return false, s.calls(c, needles, bases, clean, each)
@@ -49,7 +49,8 @@ func Changes(all []conversation.Conversation, bases []string, clean func(string)
 }
 
 // calls gives the calls of a conversation that changed files with these base names, without those
-// that failed. It parses nothing if the bytes of a plain conversation have none of needles.
+// that failed. Their Lines have the request. It parses nothing if the bytes of a plain conversation
+// have none of needles.
 func (s *search) calls(c *opened, needles []needle, bases []string, clean func(string) string, each func(Hit) bool) error {
 	if quiet := quietIn(c.Reader, c.File, true); quiet != nil && needles != nil {
 		there := false

@@ -457,7 +457,7 @@ func (s *search) findFirstMatch(q *Query, path string, quiet func([]byte) bool, 
 func firstNeedle(needles []needle, b []byte) int {
 	first := -1
 	for _, n := range needles {
-		if i := n.index(b); i >= 0 {
+		if i := n.index(b); i >= 0 { // only a needle that begins before it can still be first
 			first, b = i, b[:min(i+longestNeedle(needles), len(b))]
 		}
 	}
