@@ -123,7 +123,8 @@ func (c Catalog) keepSession(s *Session) *Session {
 	return s
 }
 
-// completeSession completes a session and returns it, or the one that was kept before.
+// completeSession adds what the other sessions tell of a session, its child and a fork's original,
+// and returns it, or the one that was kept before.
 func (c Catalog) completeSession(s *Session) *Session {
 	if known := c.givenSessions[s.ID]; known != nil {
 		return known
@@ -146,7 +147,8 @@ func (c Catalog) Get(id session.ID) *Session {
 	return nil
 }
 
-// assembleSession puts a session together from its sources; nil if none has it.
+// assembleSession puts a session together from the logs, its conversation and what other hosts say;
+// nil if none has it.
 func (c Catalog) assembleSession(found candidate) *Session {
 	s := c.sessionFromLogs(found)
 	if t := c.conversations.byID[found.id]; t != nil {
