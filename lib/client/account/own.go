@@ -108,7 +108,7 @@ func (o StoreGuard) FindAccount(client, path string) (store, real string, err er
 				if at == "" || !place.IsBelow(real, at) && !o.isBehindLink(filepath.Join(p.Dir, folder), path, real) {
 					continue
 				}
-				if err == nil {
+				if err == nil { // the subfolder is the person's; so must the account be
 					_, err = o.checkFolder(p, p.Dir)
 				}
 				if err == nil {
@@ -226,6 +226,7 @@ func checkPrivate(dir, home string) error {
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		mode := info.Mode()
+		// In a sticky folder above dir, those who can write cannot replace what is not theirs.
 		switch {
 		case !ok || st.Uid != 0 && !IsPersons(info, home):
 			return errOwner
@@ -305,7 +306,7 @@ func Places(client string, getenv func(string) string) iter.Seq[Place] {
 func FindCurrent(client string, getenv func(string) string) (conversation.ClientFolder, error) {
 	for p := range Places(client, getenv) {
 		if p.By == contract.Found {
-			break
+			break // these come last; a client uses one only if its variable names it
 		}
 		return conversation.ClientFolder{Dir: p.Dir, Sessions: p.Sessions}, nil
 	}
