@@ -27,7 +27,7 @@ func (c Client) ScreenState(screen string) State {
 	screen = strings.ToLower(screen)
 	busy, waiting := c.BusyPatterns.lastMatch(screen), c.PromptPatterns.lastMatch(screen)
 	if c.isAnswered(screen) {
-		waiting = -1
+		waiting = -1 // the question is still on the screen, above its answer
 	}
 	switch {
 	case busy > waiting:
