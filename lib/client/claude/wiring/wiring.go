@@ -70,10 +70,10 @@ func sources(a wiring.Agent) []wiring.Source {
 			all = append(all, s)
 		}
 	}
-	return append(all[len(a.Sources):], plugins(a, all)...)
+	return append(all[len(a.Sources):], plugins(a, all)...) // the caller has a.Sources already
 }
 
-// deletes returns after how many idle days the client deletes a conversation.
+// deletes returns after how many idle days the client deletes a conversation: 30 by default.
 func deletes(a wiring.Agent) int {
 	days := 30
 	for _, s := range a.Sources { // later ones override
