@@ -120,6 +120,7 @@ func threadOf(name string) (id session.ID, isCopy bool) {
 		if _, name, _ = strings.Cut(name, "-"); len(name) < idLength || !session.IsUUID(name[:idLength]) {
 			continue
 		}
+		// Without the segment's id, IDOfName sees what a sync tool has put behind it.
 		if _, segment, ok := strings.Cut(name, "_"); ok && len(segment) >= idLength {
 			name = name[:idLength] + segment[idLength:]
 		}
@@ -238,7 +239,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	isNaming := func(line []byte) bool { return bytes.Contains(line, []byte(`"thread_name_updated"`)) }
 	takeBack := func(line []byte) bool { // takes a line from the back of the file
 		if cwd != "" && facts.Model != "" && !facts.Last.IsZero() && !isNaming(line) {
-			return facts.Title == ""
+			return facts.Title == "" // go on for a title
 		}
 		rec := parseRecord(line)
 		conversation.SetTimeIfZero(&facts.Last, conversation.ParseTime(rec.time))
@@ -256,8 +257,8 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 		}
 		return true
 	}
-	inMiddle := f.Size > conversation.EndSize || !c.PlainText(f) // takeBack may miss front lines
-	var namings [][]byte                                         // of these, those with a title
+	inMiddle := f.Size > conversation.EndSize || !c.PlainText(f) // takeBack may not see the front
+	var namings [][]byte                                         // lines of the front with a title
 	err := conversation.Ends(f.Path, func(line []byte, whole bool) bool {
 		if !whole {
 			frontTooLong = true
@@ -278,6 +279,7 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	for i := len(namings) - 1; i >= 0 && facts.Title == ""; i-- {
 		takeBack(namings[i])
 	}
+	// Ends did not read as far as the prompt: read the front again.
 	if frontTooLong || facts.Prompt == "" && f.Size > conversation.EndSize {
 		frontState, meta = begin, false
 		facts.FirstID, facts.Started = "", time.Time{}
@@ -391,8 +393,8 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 	return next, err
 }
 
-// takenBackTurns returns the turns that the person took back. The client says how many of the
-// last ones they are, and a turn begins with a prompt.
+// takenBackTurns returns the turns that the person took back, as spans of the file. The client says
+// how many of the last ones they are, and a turn begins with a prompt.
 func takenBackTurns(f conversation.File, o conversation.Options) (gone conversation.TakenBackSpans, err error) {
 	turnsTakenBack := func(line []byte) int {
 		if !bytes.Contains(line, []byte(`"thread_rolled_back"`)) {
@@ -729,7 +731,7 @@ func (s *state) giveItem(e conversation.Entry, rec record) {
 	case "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":
 		var text string
 		e.Tool, text = parseCall(kind, p)
-		// Its output is the person's answer, and not a tool's result.
+		// The output of request_user_input is the person's answer, and not a tool's result.
 		if e.Tool == "request_user_input" {
 			if call := p.Get("call_id").Str; !slices.Contains(s.Asking, call) {
 				s.Asking = append(s.Asking, strings.Clone(call))
@@ -837,6 +839,7 @@ func textOf(content gjson.Result) string {
 	return strings.Join(parts, "\n")
 }
 
+// parseCall returns the tool of a call and its arguments as text, of a shell only the command line.
 func parseCall(kind string, p gjson.Result) (tool, args string) {
 	switch kind {
 	case "local_shell_call":

@@ -44,7 +44,7 @@ func (*Reader) LimitEnd(path string, after time.Time) time.Time {
 		p := v.Get("payload")
 		switch kind := p.Get("type").Str; {
 		case v.Get("type").Str == "response_item", kind == "task_started":
-			return limited, !limited
+			return limited, !limited // either ends the search
 		case kind == "task_complete" && p.Get("error.codex_error_info").Str != "usage_limit_exceeded":
 			return limited, !limited
 		case kind == "task_complete":
@@ -73,7 +73,7 @@ func (*Reader) LimitEnd(path string, after time.Time) time.Time {
 var tryAgainTime = lazyregexp.New(`(?i)try again at (?:([A-Z][a-z]{2} \d{1,2})[a-z]{2}, (\d{4}) )?(\d{1,2}:\d{2} [AP]M)`)
 
 // parseReset parses the end of a limit from an error that the client wrote at said, in the zone
-// of said.
+// of said. A time without a day is one of said's day. The result is zero if there is none.
 func parseReset(text string, said time.Time) time.Time {
 	m := tryAgainTime().FindStringSubmatch(text)
 	if m == nil {
