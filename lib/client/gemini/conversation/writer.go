@@ -64,7 +64,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	now := c.JSTimestamp(c.Now)
 	if err := enc.Encode(conversation.Object{
 		"sessionId", c.ID, "projectHash", HashPath(root), "startTime", now,
-		"lastUpdated", now, // it deletes sessions after thirty days without an update
+		"lastUpdated", now, // the client deletes sessions after thirty days without an update
 		"kind", "main",
 	}); err != nil {
 		return err
