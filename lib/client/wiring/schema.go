@@ -131,7 +131,7 @@ func (s Schema) checkNode(doc *jsonedit.Doc, node *jsonedit.Node, path, key stri
 				return &Refusal{item.Line, shown, "is no key that it knows"}
 			}
 		}
-		if r := s.checkNode(doc, item, at, shown); at != "" && r != nil {
+		if r := s.checkNode(doc, item, at, shown); at != "" && r != nil { // "": there is no rule
 			return r
 		}
 	}
