@@ -33,6 +33,7 @@ import (
 func (t target) resolveName(what, kind string) (o target, work string, err error) {
 	if t.server.HasSession(what) {
 		o, err = t.forTmuxSession(what, identity.Identity{}, kind)
+		// An agent of gt-session can have that name. It counts if no agent is in the tmux session.
 		r, serr := t.findStarted(what)
 		switch {
 		case r == nil || serr != nil || err == nil && o.id == r.ID:
@@ -96,7 +97,7 @@ func (t target) resolveName(what, kind string) (o target, work string, err error
 			return t, "", err
 		}
 	}
-	var many *mail.Ambiguous
+	var many *mail.Ambiguous // err is that of box.Get
 	switch {
 	case err == nil:
 		return t, note.ID, nil
