@@ -207,7 +207,7 @@ func inspectTarget(env *cli.Env, t target, dir string) (report, error) {
 	}
 	for _, p := range r.places {
 		r.findings = append(r.findings, findingsOf(env, p, r.want)...)
-		run := dir
+		run := dir // the folder of the programs that this place is to run
 		if named, _, err := t.programDir(env, p.Scope, p.File, dir); err == nil {
 			run = named
 		}
@@ -290,7 +290,7 @@ func findingsOf(env *cli.Env, p source, want []wiring.Handler) []finding {
 		}
 		all = append(all, f)
 	}
-	tooOld := p.target.client.UnableReason() != "" // which is told; what else is wrong, nobody can mend
+	tooOld := p.target.client.UnableReason() != "" // then no repair helps
 	for _, h := range ours {
 		if !tooOld && !slices.ContainsFunc(want, func(w wiring.Handler) bool { return h.Event == w.Event && h.Binary == w.Binary }) {
 			f := newFinding(h)
@@ -497,7 +497,7 @@ func conflictLines(stops []wiring.Blocker, places []source) []string {
 func (p *printer) overview(reports []report) {
 	rows := [][]string{{"AGENT", "SCOPE", "HOOKS", "FILE"}}
 	for _, r := range reports {
-		var other []string // the row for an agent that is not wired
+		var other []string // its first place without hooks: the row if no place is wired
 		before := len(rows)
 		for _, at := range r.places {
 			row := []string{r.name, at.Scope, r.placeState(at), p.tildePath(at.File)}
