@@ -91,7 +91,7 @@ func (d storeFlag) readHosts(env *cli.Env) (store string, all map[string]string,
 const (
 	addressFile = "address"
 	pidName     = "pid"
-	idleName    = "idle" // there while a hub runs that ends by itself; without it, it ends at once
+	idleName    = "idle" // made by a hub that ends by itself; removing the file ends that hub
 	socketName  = "s"    // short: a socket's path has little room
 )
 
@@ -139,7 +139,7 @@ func (c *run) serveHub(env *cli.Env, state place.State, store string, most int64
 		if err := atomicfile.Remove(filepath.Join(store, idleName)); err != nil {
 			return err
 		}
-		wait = 4 * tickEvery
+		wait = 4 * tickEvery // the other hub looks for the file at each tick
 	}
 	lock, err := flock.Acquire(filepath.Join(store, "lock"), wait)
 	if err != nil {
@@ -229,8 +229,8 @@ func externalAddress(listen, bound string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// relayThisHost relays for this host while its hub runs, unless it belongs to another fleet
-// or relays already.
+// relayThisHost relays for this host while its hub runs, unless the host belongs to another fleet.
+// A host of no fleet joins that of h, as name. While another process relays, it tries again.
 func relayThisHost(ctx context.Context, env *cli.Env, state place.State, h *hub.Hub, name string) {
 	at, err := dial.Load(state)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -269,7 +269,8 @@ func relayThisHost(ctx context.Context, env *cli.Env, state place.State, h *hub.
 	}
 }
 
-// connectStdio joins standard input and output to the hub, after the line that ends what a login prints.
+// connectStdio joins standard input and output to the hub. First it prints dial.Ready, by which the
+// other side knows where the text that a login prints ends.
 func (c *run) connectStdio(env *cli.Env, store string) error {
 	conn, err := connectHub(env, store, c.Name)
 	if err != nil {
