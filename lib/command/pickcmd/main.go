@@ -70,7 +70,8 @@ func (a *action) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Run feeds the sessions of standard input to the finder, and prints the id of the chosen one.
+// Run feeds the sessions of standard input to the finder, and prints the id of the chosen one. With
+// --among it is a command of the finder itself (see searchScript).
 func (g *grammar) Run(env *cli.Env) error {
 	if g.Among != "" {
 		return printFound(env, g.Among, g.Query)
@@ -110,7 +111,8 @@ func (g *grammar) Run(env *cli.Env) error {
 		return err
 	}
 	options.Input = make(chan string, 1000)
-	// The finder closes os.Stdin before it lists rows anew; the sessions come from it still.
+	// The finder closes os.Stdin before it lists rows anew. It gets another file to close, because
+	// newCandidates still reads the sessions from the former one.
 	if os.Stdin, err = os.Open(os.DevNull); err != nil {
 		return err
 	}
@@ -172,7 +174,7 @@ func endWithTerminal(over <-chan struct{}) {
 }
 
 // actionName returns the name of a key's action. The finder reports a double click as a key
-// without a name; it counts as enter.
+// without a name; it counts as enter. A key without an action is returned as it is.
 func (g *grammar) actionName(key string) string {
 	key = cmp.Or(key, "enter")
 	for _, a := range g.Action {
