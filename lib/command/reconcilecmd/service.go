@@ -13,8 +13,8 @@ func ownPath() (string, error) {
 	return atomicfile.ResolveLinks(self), err
 }
 
-// systemdUnit returns a user unit that runs args in dir. Stopping it ends only this program: a tmux
-// server that it started has a scope of its own, and other children end by themselves.
+// systemdUnit returns a user unit that runs args in dir, with path as PATH. Stopping it ends only
+// this program: a tmux server that it started has its own scope, other children end by themselves.
 func systemdUnit(dir string, args []string, path string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
@@ -84,7 +84,7 @@ func launchdList(dir string, args []string, path string) string {
 `
 }
 
-// cronLine returns a crontab line, in which % must be escaped.
+// cronLine returns a crontab line that runs args in dir each minute. In it % must be escaped.
 func cronLine(dir string, args []string) string {
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 	words := []string{"cd", quote(dir), "&&"}
