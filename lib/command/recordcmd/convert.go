@@ -69,7 +69,7 @@ func (c *convert) Run(env *cli.Env) error {
 		return err
 	}
 	if s.host != "" {
-		i.CWD = env.Dir // a folder there
+		i.CWD = env.Dir // the record has a folder of that host
 	}
 	dir, err := c.chooseFolder(env, i)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c *convert) Run(env *cli.Env) error {
 }
 
 // writeConversation writes the conversation to path and returns its size in bytes. A client that
-// imports conversations takes it in instead.
+// imports conversations takes it in instead. Some clients need a second file beside it.
 func (c *convert) writeConversation(w conversation.Writer, to *conversation.Copy, path string, take func(conversation.Importer, func(io.Writer) error) error) (int64, error) {
 	n := new(byteCounter)
 	all := func(out io.Writer) error { return w.Write(io.MultiWriter(out, n), to) }

@@ -91,8 +91,9 @@ func lastTime(i record.Info) time.Time {
 	return i.Ended
 }
 
-// findOutdated returns the records without an entry for longer than keep (0: any time), and the oldest
-// others until the rest is at most most bytes (0: no limit). It excludes sessions that run.
+// findOutdated returns the records without an entry for longer than keep (0: no limit), and the
+// oldest others until the rest is at most most bytes (0: no limit). It leaves out removed records,
+// and sessions that run or, because not all can be seen to run, had an entry within a day.
 func findOutdated(env *cli.Env, all []record.Info, keep time.Duration, most int64) (old []record.Info) {
 	state := place.StateOf(env.Getenv)
 	runs, errs := scan.Running(env.Getenv)

@@ -26,7 +26,8 @@ func (c *verify) Validate() error {
 	return nil
 }
 
-// Run checks the named records, or all, and prints what is wrong with each.
+// Run checks the named records, or all, and prints what is wrong with each. Of a named record that
+// is right, it prints the last digest. The error has AnswerNo if one is not what was written.
 func (c *verify) Run(env *cli.Env) error {
 	s, err := openStore(env)
 	if err != nil {
@@ -102,7 +103,7 @@ type sealPayload struct {
 // logSeal logs the last digest of a record, so that lines missing from its end are noticed.
 func logSeal(env *cli.Env, s record.Store, id record.ID) error {
 	at, err := s.Seal(id)
-	if err != nil || at.ID == "" {
+	if err != nil || at.ID == "" { // "": the record was removed
 		return err
 	}
 	h, err := s.Head(id)
