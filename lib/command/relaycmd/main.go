@@ -166,7 +166,7 @@ func (c *join) Run(env *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	// Until there is a hub, this host belongs to no fleet.
+	// This host has a name and keys now. It belongs to the fleet only after at.Store.
 	keys, err := seal.Load(f.state, false)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (c *join) Run(env *cli.Env) error {
 	var used error
 	if with != nil {
 		err := invite.Accept(*with, keys, own.Name)
-		if errors.Is(err, invite.ErrUsed) { // perhaps by this host, in a join that was interrupted
+		if errors.Is(err, invite.ErrUsed) { // perhaps by this host: then it can connect
 			used = err
 		} else if err != nil {
 			return fmt.Errorf("cannot join: %w", err)
@@ -335,6 +335,7 @@ func (c *syncNow) Run(env *cli.Env) error {
 			return cli.Fail(cli.Busy, errors.New(why))
 		case <-time.After(50 * time.Millisecond):
 		}
+		// Everything was sent and taken, and answers had settleTime to come.
 		if s, err := relay.ReadStatus(f.state); err == nil && s.CurrentAt.After(began.Add(settleTime)) {
 			// If again is set, the relay of this process has ended already.
 			if cancel(); again == nil {
@@ -374,6 +375,7 @@ type hostStatus struct {
 	Relay    *relay.Status `json:"relay,omitempty"`
 }
 
+// Run shows this host and the others, with what waits for each and what each refused.
 func (c *status) Run(env *cli.Env) error {
 	f, own, err := openJoined(env)
 	if err != nil {
