@@ -109,7 +109,7 @@ func (c *list) Run(env *cli.Env) error {
 			ids[s.ID] = true
 		}
 		for _, s := range sized {
-			if !ids[s.SubagentOf] { // of which the size includes it
+			if !ids[s.SubagentOf] { // the size of a session has its subagents
 				total += s.Size
 			}
 		}
