@@ -22,7 +22,7 @@ type fork struct {
 	Title  string  `placeholder:"TEXT" help:"What it is for, one line."`
 	Group  *string `short:"g" placeholder:"GROUP" help:"The group that it is in (default: the other's)."`
 	Times  int     `default:"1" placeholder:"N" help:"Make this many, numbered."`
-	// Worktree is no branch, because each of several has its own.
+	// Worktree takes no branch, unlike that of new: each of several forks has its own.
 	Worktree bool `help:"Give it a git worktree of its own, beside the repository, with a new branch of its name at the other's commit."`
 	begin
 }
@@ -96,6 +96,7 @@ func (c *fork) Run(env *cli.Env, at scope) (err error) {
 		switch {
 		case err == nil:
 			made = append(made, &one)
+		// A taken name fails if it was given for a single fork, or if more than maxForks are taken.
 		case !taken || c.Name != "" && c.Times == 1 || n > len(made)+maxForks:
 			if errors.Is(err, git.ErrBranchTaken) {
 				err = cli.Fail(cli.AnswerNo, err, fmt.Sprintf("choose another with -n NAME; gt-session new --worktree %s works on that branch, without the conversation", one.Name))
@@ -129,7 +130,7 @@ func (c *fork) addFork(at scope, in *instance.Instance, head string) error {
 		return at.Store.Create(in, at.Env.Now())
 	}
 	w, work, err := worktree.Plan(in.Path, in.Name, "")
-	if cli.ExitCode(err) == cli.AnswerNo {
+	if cli.ExitCode(err) == cli.AnswerNo { // a worktree has the branch, or the folder is there
 		return fmt.Errorf("%w: %w", git.ErrBranchTaken, err)
 	} else if err != nil {
 		return err
