@@ -23,6 +23,7 @@ import (
 	"gt/lib/view/roster"
 )
 
+// row is what the screen shows of an agent of this host (Member is set) or of another one.
 type row struct {
 	roster.Hosted
 	key   string // tells it from all others
@@ -77,7 +78,7 @@ type reader struct {
 	inspections chan inspection // those that have ended
 	found       inspection      // the last one
 
-	// ctx ends with the screen. A process of gt-seance ends with it, and runs under running.
+	// ctx ends with the screen, and ends a process of gt-seance. Until then that holds running.
 	ctx     context.Context
 	stop    context.CancelFunc
 	running sync.RWMutex
@@ -107,7 +108,7 @@ const (
 	maxFolders   = 50
 	inspectFor   = 10 * time.Second
 	inspectEvery = 30 * time.Second
-	inspectShare = 100 // at most this part of the time
+	inspectShare = 100 // an inspection takes at most one in so many parts of the time
 )
 
 // readProgress sets the branch of each row's folder, the changes in it and what its agent used today.
@@ -269,8 +270,8 @@ const maxLines = 100_000 // bounds the texts that are kept
 const maxTitle = 400 // bounds what is shown of a name, in characters
 
 // How often the agents are read: soon after a change, less often while one follows the
-// other, and without one for what no file tells, such as a pane that is gone. Reading
-// thousands takes a twentieth of the time, but is never later than late.
+// other, and without one for what no file tells, such as a pane that is gone. Reading takes at
+// most one in waitFactor parts of the time, unless the wait would be longer than maxPollWait.
 const (
 	pollAfterChange   = 250 * time.Millisecond
 	pollWhileBusy     = time.Second
@@ -288,7 +289,7 @@ func (r *reader) scheduleRead(took time.Duration) tea.Cmd {
 			return r.read()
 		case <-time.After(max(r.every, min(waitFactor*took, maxPollWait))):
 		}
-		if r.every = pollAfterChange; len(r.changes.noticed) > 0 {
+		if r.every = pollAfterChange; len(r.changes.noticed) > 0 { // since the last read
 			r.every = pollWhileBusy
 		}
 		select {
