@@ -464,7 +464,7 @@ func (b Brief) lastQuestion() string {
 	for _, r := range slices.Backward(b.Session.Requests) {
 		switch {
 		case r.Reply:
-		case last != "":
+		case last != "": // it may reply to what r was answered
 			said := r.Answer
 			if b.Session.AnswerIsEarlier {
 				said = b.Session.Answer

@@ -280,6 +280,7 @@ func (l selection) fillLines(room int) {
 			}
 		}
 	}
+	// Longer lines are for long messages, and for short ones with the question that they answer.
 	l.quotesStatements = true
 	for _, length := range promptLengths {
 		for _, i := range l.order {
