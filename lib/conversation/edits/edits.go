@@ -245,6 +245,7 @@ func (e *Edit) FormerLines(line string) (all []string) {
 			}
 			continue
 		}
+		// Of several lines, the first can begin, and the last can end, within this line.
 		if front, ok := strings.CutSuffix(line, new); ok {
 			add(front+old, old, new)
 		}
@@ -285,8 +286,8 @@ var (
 	cdCommand = lazyregexp.New(`^\s*cd\s+(?:"([^"]+)"|'([^']+)'|([^\s;&|"']+))\s*(?:&&|;|\n)`)
 )
 
-// writtenByShell returns the files that a shell's command line writes texts into that stand in
-// it: cat >file <<EOF, tee, echo. What a program computes is not there.
+// writtenByShell returns the changes by a shell's command line whose texts stand in it: cat >file
+// <<EOF, tee, echo, and sed -i (only in replaced). What a program computes is not there.
 func writtenByShell(command string) (all []Edit) {
 	dir := ""
 	if m := cdCommand().FindStringSubmatch(command); m != nil {
