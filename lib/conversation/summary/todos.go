@@ -55,7 +55,8 @@ func (f *Fold) updateTask(t conversation.Todo) {
 	f.Tasks = append(f.Tasks, t)
 }
 
-// todoList returns the agent's list. The client's own files count before what the agent wrote.
+// todoList returns the agent's list: the client's own files count before the tasks that the agent
+// set one by one, and these before the list that it wrote whole.
 func (f *Fold) todoList() []conversation.Todo {
 	switch {
 	case len(f.TaskFiles) > 0:

@@ -174,7 +174,7 @@ func clientsExitCode(text string) (code int, told bool) {
 	return 0, false
 }
 
-// onlyReads reports whether a command only shows something: nobody needs to know that it ran.
+// onlyReads reports whether a command only shows something (not sed -i): nobody needs to know it.
 func onlyReads(command string) bool {
 	const readers = " cat ls head tail awk grep rg find fd wc pwd echo printf which cd tree stat file less sort uniq cut sleep true jq env ps export sed "
 	for part := range strings.FieldsFuncSeq(command, func(r rune) bool { return r == '&' || r == ';' || r == '|' }) {
