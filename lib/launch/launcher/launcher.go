@@ -164,7 +164,7 @@ func (w walkedPath) judgePath(path []process.Info, server int) (l Launcher, err 
 		l.Boxed = true
 		return l, fmt.Errorf("it runs below '%s', and gt does not know how that starts it", programTitle(path[i]))
 	}
-	starts := append([]foundLauncher{{index: w.client}}, w.launchers...) // innermost first
+	starts := append([]foundLauncher{{index: w.client}}, w.launchers...) // from the client up
 	first := starts[len(starts)-1].index
 	serverBounds, err := process.BoundsOf(server)
 	if err != nil {
@@ -181,7 +181,7 @@ func (w walkedPath) judgePath(path []process.Info, server int) (l Launcher, err 
 		return l, err
 	}
 	above := server
-	for _, one := range slices.Backward(starts) { // from the pane down to the client
+	for _, one := range slices.Backward(starts) { // each is compared with what started it, above
 		p := path[one.index]
 		if word := inheritedFile(p.Name, one.words); word != "" {
 			return l, fmt.Errorf("'%s' reads an open file (%s), which only the program that started it has", programTitle(p), word)
@@ -273,5 +273,6 @@ func TypedWords(known *agent.Table, c agent.Client, p process.Proc) (words []str
 	if err != nil {
 		return nil, false, true
 	}
+	// In a container without a launcher and a shell, what a person typed is outside and not seen.
 	return words, false, len(words) == 0 && w.shell < 0 && process.IsContained()
 }
