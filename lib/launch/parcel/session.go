@@ -33,7 +33,7 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// movesFiles reports whether the client goes on with its own files.
+// movesFiles reports whether the agent goes on in the same client, whose own files the parcel has.
 func (w *unpacking) movesFiles() bool {
 	_, can := writers.FindWriter(w.client.Name).(conversation.Mover)
 	return can && w.client.Name == w.reader.Session.Agent && len(w.reader.Session.Conversation) > 0
@@ -482,9 +482,9 @@ func (w *unpacking) makeCheckpoint(h home.Home) error {
 	return c.Write(h)
 }
 
-// makeRecords writes the record of the session, as one that was killed a moment ago, and of the one
-// that goes on with it in another client, the marker of a hand-over that waits, and in which home
-// each session is. The caller holds the home's lock.
+// makeRecords writes the record of the session, as one that was killed a moment ago, and in which
+// home it is. If another client goes on, current is a new session, and gets a record and a home,
+// too. A hand-over that waits gets its marker. The caller holds the home's lock.
 func (w *unpacking) makeRecords(h home.Home, current session.ID, transcript string) error {
 	s, at := w.reader.Session, w.Env.Now().UTC()
 	store := session.Store{Home: h, Warn: w.Env.WarnError}
@@ -542,7 +542,8 @@ func plausibleTime(said, now time.Time) time.Time {
 	return said
 }
 
-// makeInstance writes the instance, last, because only then can its agent be started.
+// makeInstance writes the instance, last, because only then can its agent be started. It returns
+// done with the arguments of the agent, and those of the parcel that it does not get.
 func (w *unpacking) makeInstance(done Result) (Result, error) {
 	from, at := w.Instance, w.Env.Now().UTC()
 	set := func(in *instance.Instance) {
