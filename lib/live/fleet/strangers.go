@@ -12,9 +12,9 @@ import (
 	"gt/lib/sys/tmux"
 )
 
-// Strangers returns the agents with gt's hooks in the panes of a tmux server that taken does
-// not report, sorted by pane. No store has their instances, which have no id and whose name
-// is the pane.
+// Strangers returns the agents with gt's hooks in the panes of a tmux server, sorted by pane. taken
+// reports the panes to leave out, whose agents a store has. The instances of those that it returns
+// are in no store: they have no id, and their name is the pane.
 func (l *Survey) Strangers(known *agent.Table, server tmux.Server, taken func(pane string) bool) []Member {
 	var all []Member
 	records, seen := map[string][]*session.Record{}, map[string]bool{} // by folder; by id
