@@ -69,13 +69,13 @@ func FindNested(dir string, wait time.Duration) (all []Nested, err error) {
 			return nil
 		case name == ".git":
 			if parent == top {
-				break
+				break // dir's own: the next switch passes over it
 			}
 			what, err := findLost(outer, parent, wait)
 			if err != nil {
 				return err
 			}
-			if found(parent, what); !d.IsDir() {
+			if found(parent, what); !d.IsDir() { // of a linked worktree, which has no modules
 				return nil
 			}
 			err = walkModules(path, func(dir string) error {
@@ -160,8 +160,10 @@ func findLostCommits(outer, r checkout, wait time.Duration) (what string, err er
 		return r.countLeftBehind(wait, elsewhere)
 	}
 	if r.common == outer.common || !place.IsBelow(r.common, outer.top) && !place.IsBelow(r.common, outer.dir) {
+		// The repository stays: what a branch, a remote or a tag has is not lost.
 		return findElsewhere("--branches", "--remotes", "--tags")
 	}
+	// The repository goes along: only what a remote has is not lost, and an untouched clone's tags.
 	for _, name := range readNames(filepath.Join(r.common, "worktrees")) {
 		at, err := atomicfile.Read(filepath.Join(r.common, "worktrees", name, "gitdir"), maxHead)
 		if to := filepath.Dir(strings.TrimSpace(string(at))); err == nil && atomicfile.Exists(to) && !place.IsBelow(place.Real(to), outer.top) {
@@ -186,6 +188,7 @@ func (r checkout) hasStash(wait time.Duration) (bool, error) {
 }
 
 // fetchedOnly reports whether nothing was committed in a clone, whose tags are then its remote's.
+// It is false if the log of HEAD cannot tell.
 func (r checkout) fetchedOnly() bool {
 	data, err := atomicfile.Read(filepath.Join(r.dir, "logs", "HEAD"), maxReflog)
 	if err != nil {
