@@ -34,7 +34,8 @@ type Work struct {
 // costs processes that open a database, and ticks are seconds apart.
 const cacheTime = time.Minute
 
-// Claims implements perform.Work. An issue counts if its assignee is a session's name or id.
+// Claims implements perform.Work: it counts the notes and issues that each session has, by name. An
+// issue counts if its assignee is a session's name or id.
 func (w *Work) Claims(ctx context.Context, all []perform.Claimant) (map[string]int, error) {
 	claims, err := w.Notes.Claims(ctx)
 	if err != nil || w.Databases == nil || len(all) == 0 {
@@ -66,7 +67,8 @@ func assigneeNames(c perform.Claimant) []string {
 }
 
 // queryIssues returns the assigned issues of the claimants' folders, each once: the worktrees of a
-// repository share a database. It reuses bd's last answer for cacheTime.
+// repository share a database. It reuses bd's last answer for cacheTime, unless a session may end
+// because of the answer (Ends).
 func (w *Work) queryIssues(all []perform.Claimant) ([]beads.Work, error) {
 	var folders []string
 	ends := false
