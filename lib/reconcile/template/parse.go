@@ -115,6 +115,7 @@ func (r *reader) reportMistyped(headers []tableHeader) {
 		if !h.array && slices.Contains(town.Tables, first) {
 			continue
 		}
+		// A similar name means a table of ours only in its form: [[agent]], [agent.x] or [session].
 		for _, own := range []string{"agent", "session"} {
 			if near := spelling.Distance(first, own); near == 0 || near > 2 || own == "agent" && !h.array && !below || own == "session" && h.array {
 				continue
