@@ -107,7 +107,7 @@ func (c letterHandler) deliverCommand(from relay.Sender, l peer.Letter, text io.
 		return err
 	}
 	notice := ""
-	if text := plain.Text(ask.Text); ask.Command != peer.Move { // it is typed
+	if text := plain.Text(ask.Text); ask.Command != peer.Move { // it is typed for a client
 		if ask.Text = fileMention().ReplaceAllString(text, "@ $1"); ask.Text != text {
 			notice = "a blank was put behind each @ that would name a file\n"
 		}
@@ -124,11 +124,13 @@ func (c letterHandler) deliverCommand(from relay.Sender, l peer.Letter, text io.
 // write files.
 var allowedSlashes = []string{"/clear", "/compact", "/compress", "/context", "/cost", "/new", "/stats", "/status", "/usage"}
 
-// sessionArgs returns the arguments of gt-session for a command of a host. Nothing in it can become a flag.
+// sessionArgs returns the arguments of gt-session for a command of a host. Nothing in it can become
+// a flag. The text of send and start is gt-session's standard input ("-").
 func sessionArgs(ask peer.Ask, from string) ([]string, error) {
 	if err := instance.CheckName(ask.Name); err != nil || strings.HasPrefix(ask.Name, "-") {
 		return nil, errors.New("invalid name of an agent")
 	}
+	// A start's text that begins with a path, /home/me, is no slash command.
 	word, _, _ := strings.Cut(strings.TrimSpace(plain.Text(ask.Text)), " ")
 	isSlash := ask.Command == "send" && ask.Slash || ask.Command == "start" && strings.HasPrefix(word, "/") && len(word) > 1 && !strings.Contains(word[1:], "/")
 	if isSlash && !slices.Contains(allowedSlashes, word) { // mutant never: TestSlashes
@@ -182,7 +184,8 @@ func runSession(ctx context.Context, env *cli.Env, p bounded.Program) (r bounded
 	return p.Run(ctx)
 }
 
-// answerOf returns the answer to a letter for which gt-session was run.
+// answerOf returns the answer to the letter id, for which gt-session was run: before with its
+// output, or err if it could not run.
 func answerOf(id, before string, r bounded.Result, err error) peer.Answer {
 	if err != nil && !errors.As(err, new(*bounded.Failed)) {
 		r.Code, r.Stderr = cli.IO, err.Error()
