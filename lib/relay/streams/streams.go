@@ -96,7 +96,7 @@ func MakeStreams(ctx context.Context, js jetstream.JetStream, key string) error 
 			return err
 		}
 	}
-	createAll := func(store int64) (err error) { // or makes them so large
+	createAll := func(store int64) (err error) { // creates the missing, or gives them the new size
 		for _, cfg := range append(SharedStreams(store), InboxConfig(key, InboxRoom)) {
 			if err == nil && slices.Contains(missing, cfg.Name) {
 				err = createStream(ctx, js, cfg)
@@ -158,7 +158,8 @@ const (
 )
 
 // OpenConsumer returns a place in a stream, which the hub forgets once nobody reads on from it. It is
-// behind the message with the number after, or at a time, or else at the beginning.
+// behind the message with the number after. If after is 0, it is at the time from, and if from is
+// nil, at the beginning.
 func OpenConsumer(ctx context.Context, js jetstream.JetStream, stream string, after uint64, from *time.Time, filter ...string) (jetstream.Consumer, error) {
 	cfg := jetstream.ConsumerConfig{
 		FilterSubjects: filter, AckPolicy: jetstream.AckNonePolicy,
@@ -182,11 +183,12 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(m jetstream.Msg
 	if strings.HasPrefix(c.CachedInfo().Stream, InboxStream("")) {
 		idle = lettersIdle
 	}
-	unread := c.CachedInfo().NumPending
+	unread := c.CachedInfo().NumPending // messages that are there already
 	hasMore := unread > 0
 	for batchSize := 1; ctx.Err() == nil; {
 		began := time.Now()
-		// A hub takes no question that ends, as with gt-relay sync, before it would be silent twice.
+		// A hub refuses a question that ends before two heartbeats, as ctx can in gt-relay sync. So
+		// the question has a time of its own, and AfterFunc ends it with ctx.
 		question, done := context.WithTimeout(context.WithoutCancel(ctx), questionLife)
 		stop := context.AfterFunc(ctx, done)
 		batch, err := c.Fetch(batchSize, jetstream.FetchContext(question), jetstream.FetchHeartbeat(idle), jetstream.FetchMaxBytes(maxBatchBytes))
@@ -203,6 +205,7 @@ func Follow(ctx context.Context, c jetstream.Consumer, take func(m jetstream.Msg
 				}
 				take(m, last)
 			}
+			// The next batch is twice as large, or half as large if waiting messages came slowly.
 			if batchSize = min(2*batchSize, maxBatch); hasMore && time.Since(began) > quickAnswer { // mutant never: ./lib/relay TestSmallBeforeLarge
 				batchSize = max(batchSize/4, 1)
 			}
