@@ -92,7 +92,8 @@ func Line(item []byte) string {
 	return Kind + hex.EncodeToString(sum[:])
 }
 
-// Leave adds an item to the session's requests. The command must print said, unless that is empty.
+// Leave adds an item to the session's requests: to the copy in the state or, if a sandbox denies
+// that, to the project's file. Then the command must print said, by which Take finds the item.
 func Leave(h home.Home, id session.ID, item Item) (said string, err error) {
 	line, err := json.Marshal(item)
 	if err != nil {
@@ -272,7 +273,7 @@ func Take(h home.Home, id session.ID, shown []string) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if !bytes.Contains(done, data) {
+	if !bytes.Contains(done, data) { // what was served is not stored again
 		if err := writeRequest(h, id, data); err != nil {
 			return false, err
 		}
