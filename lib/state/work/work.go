@@ -7,7 +7,7 @@
 //	work/<template>/members/<session>/blocked/<why>/<note>   the session is gone
 //	work/<template>/done/<note>
 //	work/<template>/recalled/<note>                          another host took it back
-//	work/<template>/late/<note>                              empty: it did, of claimed work
+//	work/<template>/late/<note>                              empty: taken back after a claim
 //
 // Each change is one rename, so that a kill neither loses nor doubles a note, and only one
 // of two sessions can claim it.
@@ -379,7 +379,8 @@ func (w Work) Free(_ context.Context, session, reason string) error {
 }
 
 // moveNotes moves each note that a session has claimed to the folder that to returns, as a path
-// below the folder of all work. aside is why the note was set aside, or "".
+// below the folder of all work. aside is why the note was set aside, or "". reason is only checked,
+// because to may name a folder by it.
 func (w Work) moveNotes(session, reason string, to func(template, aside string) ([]string, error)) error {
 	if err := errors.Join(instance.CheckName(session), instance.CheckName(reason)); err != nil {
 		return err
