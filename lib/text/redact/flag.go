@@ -8,8 +8,8 @@ import (
 
 // Flags of programs that take a secret.
 
-// findFlagValue finds the value in --some-token value, whose name begins at s[i], and what other flags
-// of some programs take.
+// findFlagValue finds the secret behind the flag at s[i], if the flag's name says that it takes one
+// (--some-token), or the program before it is known to take one there; 0, 0 if there is none.
 func (sc *scanner) findFlagValue(i int) (from, to int) {
 	if !sc.beginsWord(i) {
 		return 0, 0
@@ -27,7 +27,7 @@ func (sc *scanner) findFlagValue(i int) (from, to int) {
 		return likelySecret(s, i+len("-b"), "token")
 	}
 	if end == len(s) || strings.IndexByte(" =\t", s[end]) < 0 && nextArgument(s, end) == end {
-		return 0, 0
+		return 0, 0 // no value follows
 	}
 	if from, to = sc.findAfterUser(i, end, name); to > 0 {
 		return from, to
@@ -49,7 +49,7 @@ func (sc *scanner) findFlagValue(i int) (from, to int) {
 		return likelySecret(s, nextArgument(s, end), name)
 	case s[end] != '=' && takesPassword(name):
 		return likelySecret(s, nextArgument(s, end), "password")
-	case name == "--otp":
+	case name == "--otp": // digits only
 		from, to = boundedValueAt(s, end+1)
 		return spanIf(to-from >= minPassword && endOfRun(s[:to], from, "0") == to, from, to)
 	case equalFold(name, "-value"): // Set-Item env:NAME -Value x
@@ -146,13 +146,15 @@ func (sc *scanner) findShortFlagValue(i, end int) (from, to int) {
 	if i > 0 && (s[i-1] == '"' || s[i-1] == '\'') { // in a list of arguments
 		before, cut = unlisted.Replace(before), "|&;"
 	}
-	words := strings.Fields(before[strings.LastIndexAny(before, cut)+1:])
+	words := strings.Fields(before[strings.LastIndexAny(before, cut)+1:]) // of the command
+	// Behind a flag for a user, -p or -P may take a password in a program that shortFlags lacks.
+	// There only a strong secret counts.
 	if v := nextArgument(s, i+2); v > i+2 && userFlag(words, s[i+1]) {
 		if from, to = boundedValueAt(s, v); from < to && isStrongSecret(s[from:to]) && !isPlaceholderText(s[from:to]) && s[from] != '-' {
 			return valueAt(s, v)
 		}
 	}
-	var named uint64
+	var named uint64 // a bit for each of shortFlags that a program among the words has
 	for _, w := range words {
 		w = strings.TrimRight(w, "\"'`)")
 		named |= flagPrograms[w[strings.LastIndexAny(w, "/\\\"'`($")+1:]]
@@ -232,6 +234,7 @@ func (sc *scanner) findAfterUser(i, end int, name string) (from, to int) {
 			continue
 		}
 		from += sign + 1
+		// Behind a certificate or another sign, or in an unknown program, this may be no password.
 		if certificate := strings.HasSuffix(name, "cert") || name == "-E"; (certificate || !named || p.sign != ':') && !looksSecret(s[from:to], minPassword) {
 			continue
 		}
@@ -251,7 +254,8 @@ func (sc *scanner) inCommand(i int, words string) bool {
 	return !strings.Contains(before, "\n")
 }
 
-// findSlashFlagValue finds the password in xfreerdp /p:x and schtasks /rp x. s[i] is the slash.
+// findSlashFlagValue finds the secret behind a flag that begins with a slash, as in xfreerdp /p:x,
+// schtasks /rp x and reg add /v TOKEN /d x, and the token in a channel of conda. s[i] is the slash.
 func (sc *scanner) findSlashFlagValue(i int) (from, to int) {
 	s := sc.s
 	begin := i + len("/t/")
@@ -287,8 +291,7 @@ func isConda(s string) bool {
 	return strings.HasPrefix(host, "conda.") || strings.HasSuffix(host, "anaconda.org")
 }
 
-// findMasked finds what a workflow says is secret: ::add-mask::x, and issecret=true]x of Azure.
-// s[i] is the colon.
+// findMasked finds what a GitHub workflow says is secret: ::add-mask::x. s[i] is the first colon.
 func (sc *scanner) findMasked(i int) (from, to int) {
 	const mask = "::add-mask::"
 	s := sc.s
@@ -340,7 +343,7 @@ func (sc *scanner) findFormData(i int) (from, to int) {
 	if end == v || !isSureName(s[v:end]) && !isPasswordName(s[v:end]) {
 		return 0, 0
 	}
-	for p, header := end, 0; header < 4; header++ {
+	for p, header := end, 0; header < 4; header++ { // some more headers, and the blank line
 		eol := strings.IndexByte(s[p:min(len(s), p+maxLook)], '\n')
 		if eol < 0 {
 			return 0, 0

@@ -44,7 +44,7 @@ func (sc *scanner) findPrivateKey(i int) (from, to int) {
 		}
 		q = endOfRun(s, q, `w+/=\`)
 		if q == p || q < len(s) && s[q] != '\n' && s[q] != '\r' && q-p < 16 {
-			break
+			break // no line of base64
 		}
 		p, to = q, q
 	}
@@ -93,9 +93,9 @@ func (sc *scanner) findKeyEnd(i int) (from, to int) {
 	for p := i; p > sc.done && i-p < maxKey; {
 		q := sc.skipBack(p, "\r\n \t", len(s))
 		start := sc.skipBack(q, `w+/=\`, len(s))
-		if n := q - start; n >= 16 && looksLikeKey(s[start:q]) { // together with a short last line
+		if n := q - start; n >= 16 && looksLikeKey(s[start:q]) { // with a short last line behind it
 			from = start
-		} else if n == 0 || n >= 16 || p != i {
+		} else if n == 0 || n >= 16 || p != i { // only the last line may be short
 			break
 		}
 		p = start

@@ -212,6 +212,7 @@ func isSureName(name string) bool {
 	case "data", "id":
 		return true
 	}
+	// isSecretName takes any name that begins with auth. Here the rest must be a secret's, too.
 	return parts[0] != "auth" || len(parts) > 1 && isSecretName(strings.Join(parts[1:], "_"))
 }
 
