@@ -164,7 +164,8 @@ func scanStores(stores []*found, clean func(string) string, cache string, progre
 			looked++
 		}
 	}
-	// What could not be read is not kept, and counts as neither.
+	// Both numbers are of those that are kept: what could not be read counts neither among all nor
+	// among the new.
 	if known.outdated(looked, len(fresh)-(len(all)-looked)) {
 		save(cache, all, kept)
 	}
@@ -243,8 +244,8 @@ func sanitizeMetadata(f conversation.Metadata, clean func(string) string) conver
 	return f
 }
 
-// Locate sets the folder of conversations that do not name theirs, if the client's encoding can be
-// compared: with the folders of all other conversations, this machine's homes, and dirs.
+// Locate sets the folder of conversations that have it only in a form that cannot be decoded. It
+// compares that with the folders of all other conversations, this machine's homes, and dirs.
 func Locate(state place.State, all []conversation.Conversation, dirs ...string) {
 	var lost []*conversation.Conversation
 	for i := range all {
