@@ -39,7 +39,7 @@ func foldText(s string) string {
 	return strings.ReplaceAll(strings.Join(parts, "İ"), "ς", "σ")
 }
 
-// terms returns the words in what a person typed. What stands in double quotes is one term.
+// terms returns the words in what a person typed, each once. What is in double quotes is one term.
 func terms(typed string) (all []term) {
 	for i, part := range strings.Split(typed, `"`) {
 		words := strings.Fields(part)
@@ -53,7 +53,7 @@ func terms(typed string) (all []term) {
 			}
 		}
 	}
-	// Signs, and words that are everywhere, count only if there is nothing else.
+	// A sign or a word such as "the" has to be found only if there is nothing else to look for.
 	common := func(t term) bool {
 		return len(t.parts) == 1 && (strings.Contains(stopWords, " "+t.parts[0]+" ") || strings.IndexFunc(t.parts[0], isWordRune) < 0)
 	}
@@ -68,7 +68,8 @@ func terms(typed string) (all []term) {
 const stopWords = " a an the of to in on at by for from with as and or but if so is are was were be been am do does did done can could will would should has have had " +
 	"it its this that these those there here i we you he she they me us my our your what when where which who why how not no about into than then again "
 
-// newTerm returns the term for a typed word. Its needle is the rarest word that all matches have.
+// newTerm returns the term for a typed word. Its needle, by which texts without the term are
+// passed over fast, is the rarest word that all matches have.
 func newTerm(typed string) term {
 	t := term{typed: typed, parts: strings.FieldsFunc(foldText(splitCamel(typed)), func(r rune) bool { return !isWordRune(r) })}
 	if len(t.parts) == 0 {
@@ -114,7 +115,7 @@ func isWordRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= utf8.RuneSelf && unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// endings are those that a word may have instead of its own.
+// endings are those that a word may have instead of its own. stem removes the first five, and s.
 var endings = []string{"ing", "ies", "ied", "es", "ed", "er", "ers", "s", "y", "e", ""}
 
 // stem returns an English word without its ending, or "" if it has none to remove.
@@ -165,6 +166,7 @@ func (t *term) match(text string, at int) (end int, quality float64) {
 	begins := at == 0 || !isWordRune(before)
 	end = at
 	for i, part := range t.parts {
+		// Blanks and signs may stand between two parts, but no letters.
 		start, next := t.start(i), end
 		for i > 0 && next < len(text) && next-end <= maxGap && !strings.HasPrefix(text[next:], start) {
 			r, size := utf8.DecodeRuneInString(text[next:])
@@ -179,7 +181,7 @@ func (t *term) match(text string, at int) (end int, quality float64) {
 		if end = next + len(part); strings.HasPrefix(text[next:], part) {
 			continue
 		}
-		from := next + len(start)
+		from := next + len(start) // only the stem is there: what follows must be another ending
 		end = from
 		for end < len(text) && text[end] >= 'a' && text[end] <= 'z' {
 			end++
