@@ -15,14 +15,15 @@ import (
 
 // takenBackRecords returns the offsets of the records that the person took back (/rewind): the
 // next prompt follows the record before them. Most conversations have none, so the links of
-// all records are read only where a prompt does not follow the record before it.
+// all records are read only where a prompt does not follow the record before it. o.TakenBack is
+// told of those that an earlier Read gave.
 func takenBackRecords(path string, o conversation.Options) (gone map[int64]bool, err error) {
 	isStraightPath, err := isStraight(path, o.From)
 	if isStraightPath || err != nil {
 		return nil, err
 	}
 	var links conversation.Branch
-	count := 0 // up to the last message: the path does not begin at a later note
+	count := 0 // of links up to the last message: the path back begins there, not at a note
 	add := func(rec record, at int64) bool {
 		if rec.id != "" && !rec.Sidechain {
 			begins := rec.Kind == "user" && rec.toRequest().Text != ""
@@ -120,7 +121,8 @@ func (rec record) toRequest() request {
 
 func (rec record) follows(id string) bool { return !rec.namesParent || rec.parent == id }
 
-// findID returns the id in a line, without parsing it, or that of an object in the line.
+// findID returns the first id in a line, which may be that of an object in its record, or nil. It
+// parses the line only if another program wrote it.
 func findID(line []byte) []byte {
 	const key = `"uuid":"`
 	_, after, ok := bytes.Cut(line, []byte(key))

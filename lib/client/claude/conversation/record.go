@@ -238,8 +238,8 @@ func afterKey(line []byte) []byte {
 	}
 }
 
-// parseEnds returns the record of a line of which only both ends are known. It is empty
-// unless it may be a prompt that a picture follows.
+// parseEnds returns the record of a line that is too long to be held; front and back are its ends.
+// It is empty unless the line may be a person's prompt: a long text, or one with a picture.
 func parseEnds(front, back []byte) record {
 	i := bytes.Index(front, userMessage)
 	if i < 0 || classifyLine(front) != askingLine || bytes.Contains(back, []byte(`"isMeta":true`)) || bytes.Contains(front[:i], []byte(`"isSidechain":true`)) {
@@ -256,7 +256,8 @@ func parseEnds(front, back []byte) record {
 }
 
 // firstAndLastLines returns the first and the last lines of a prompt that is longer than front and
-// back, the ends of its record. A line that is cut is left out, as half a secret is not found.
+// back, the ends of its record. A line that is cut is left out, because half a secret is not
+// recognized. ok is false for a prompt whose text ends in front, and for anything else.
 func firstAndLastLines(front, back []byte) (text string, ok bool) {
 	front, ok = bytes.CutPrefix(bytes.TrimPrefix(front, []byte(`,"content":`)), []byte(`"`))
 	if !ok {
@@ -282,8 +283,8 @@ func firstAndLastLines(front, back []byte) (text string, ok bool) {
 	return v.Str, gjson.Valid(v.Raw)
 }
 
-// findUnescaped returns where a text of JSON has what index finds, without a backslash before it,
-// or -1.
+// findUnescaped returns where a text of JSON has what without a backslash before it, or -1. index
+// is bytes.Index for the first such place, or bytes.LastIndex for the last.
 func findUnescaped(text []byte, what string, index func(text, what []byte) int) int {
 	fromFront := index([]byte("aa"), []byte("a")) == 0 // index finds the first, and not the last
 	for from, to := 0, len(text); ; {
@@ -375,6 +376,7 @@ func (rec record) othersMessages() (all []claudehook.Message) {
 		m, meta, origin = rec.queuedPrompt()
 	}
 	sent := origin == "channel" || origin == "peer" // even if it is marked as the client's (meta)
+	// Such a text is a subagent's or the client's own.
 	if rec.Sidechain || rec.Compacted || meta && !sent || !sent && !byPerson(origin) {
 		return nil
 	}
@@ -405,8 +407,8 @@ func (m message) texts() (all []string) {
 	return all
 }
 
-// promptText returns the person's text in a message. A picture or a document alone is one; a document
-// after a tool's result is what the tool read.
+// promptText returns the person's text in a message, or "[image]" or "[document]" for one that has
+// only that. A document after a tool's result does not count: it is what the tool read.
 func (m message) promptText() string {
 	var all []string
 	for _, text := range m.texts() {
@@ -424,7 +426,7 @@ func (m message) promptText() string {
 			result = true
 		case kind == "image" || kind == "document" && !result:
 			shown = cmp.Or(shown, "["+kind+"]")
-		case b.Get("text").Str != "":
+		case b.Get("text").Str != "": // the client's, as messageText found
 			return ""
 		}
 	}
@@ -504,13 +506,14 @@ func answerText(rec record) string {
 		}
 		return strings.Join(all, "\n")
 	}
-	// A refusal has no other result.
+	// The result of a tool that the person refused is a text.
 	if _, why, ok := strings.Cut(rec.result.Str, refusalText); ok {
 		return strings.TrimSpace(why)
 	}
 	return ""
 }
 
+// result returns the text of a tool's result.
 func (b block) result() string {
 	content := b.Get("content")
 	if content.Type == gjson.String {
