@@ -105,7 +105,8 @@ func blockers(a wiring.Agent) []wiring.Blocker {
 			}
 			seen++
 			key, hash := trustKey(h, s.File)
-			if s.Scope == wiring.Plugin { // its key has the plugin's name; the text is the plugin's own
+			// A plugin's key has its name. Any recorded hash counts: the text is the plugin's own.
+			if s.Scope == wiring.Plugin {
 				name, at := s.Removal[strings.LastIndexByte(s.Removal, ' ')+1:], strings.TrimPrefix(key, s.File)
 				for known, state := range config.Hooks.State {
 					if strings.HasSuffix(known, at) && (strings.Contains(known, name) || strings.Contains(known, filepath.Dir(s.File))) {
@@ -186,8 +187,8 @@ func configRefusal(config string) string {
 	return refused.String()
 }
 
-// findKeyLine returns the line of a config.toml that has the value with a key such as "a.b[0].c".
-// It is that of the key or of the longest that contains it, else of the first within it, else 0.
+// findKeyLine returns the line of a config.toml that has the value with a key such as "a.b[0].c":
+// that of the longest key that is it or contains it, else of the first key within it, else 0.
 func findKeyLine(config, key string) (line int) {
 	table, counts, longest := "", map[string]int{}, 0 // counts has the tables of each array so far
 	parser := unstable.Parser{}
@@ -197,6 +198,7 @@ func findKeyLine(config, key string) (line int) {
 		if isHeader {
 			at = ""
 		}
+		// at becomes the whole key of this line, such as "a.b[0].c".
 		for part := e.Key(); part.Next(); {
 			offset = part.Node().Raw.Offset
 			at = strings.TrimPrefix(at+"."+string(part.Node().Data), ".")
