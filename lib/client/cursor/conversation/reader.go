@@ -296,9 +296,10 @@ func timeIn(text string) time.Time {
 	return conversation.ParseTime(t.UTC().Format(time.RFC3339))
 }
 
-// kinds are the types of lines that have no role.
+// kinds are the roles of lines, and the types of those that have none.
 var kinds = []string{"user", "assistant", "turn_ended"}
 
+// Unknown calls each with the role, or else the type, of each line whose kind is not in kinds.
 func (Reader) Unknown(f conversation.File, each func(kind string)) error {
 	return conversation.UnknownLines(f.Path, kinds, func(line []byte) string {
 		if role := gjson.GetBytes(line, "role").Str; role != "" {
