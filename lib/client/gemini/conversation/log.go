@@ -141,6 +141,7 @@ func kindOf(kind string) string {
 	return ""
 }
 
+// appendMessage adds a new message and returns its index. More than MaxMessages are only counted.
 func (l *log) appendMessage(key uint64, kind string, at position) (int, bool) {
 	if len(l.messages) == MaxMessages {
 		l.skipped++
