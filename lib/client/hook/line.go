@@ -64,6 +64,7 @@ func inspectNode(part syntax.Node) (found lineRuns) {
 				found.printsAfter = found.printsAfter || inner.printsAfter || inner.printsOther
 				return false
 			}
+			// A program can print what it reads; gt's own commands do not.
 			if call, ok := n.Cmd.(*syntax.CallExpr); ok && readsForeignText(n.Redirs) {
 				if _, ours := runsOfCall(unquote(call.Args)); !ours {
 					found.addRuns(lineRuns{printsOther: true})
@@ -96,7 +97,8 @@ func inspectNode(part syntax.Node) (found lineRuns) {
 	return found
 }
 
-// addRuns adds what a part of the line runs that prints after the parts in l.
+// addRuns adds to l what the next part of the line runs. If l has a command of gt's, the other
+// programs of next print after it.
 func (l *lineRuns) addRuns(next lineRuns) {
 	l.printsAfter = l.printsAfter || next.printsAfter || l.requests > 0 && next.printsOther // mutant skip: TestLine
 	l.requests += next.requests
