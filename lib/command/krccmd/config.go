@@ -52,6 +52,7 @@ type configSet struct {
 	To   string `arg:"" help:"How long: 12h, 3d, 2w. For keep, how many events."`
 }
 
+// Run sets one value of the policy. It hints at types whose own time a new pattern does not change.
 func (c *configSet) Run(env *cli.Env) error {
 	message := c.What + " are kept for " + c.To
 	switch c.What {
@@ -128,8 +129,8 @@ func changePolicy(env *cli.Env, message string, by func(*retention.Policy) error
 	})
 }
 
-// withPolicyLock calls write under the policy's lock. It does not load the policy: config reset must work
-// when the file is damaged.
+// withPolicyLock calls write under the policy's lock, and then prints message. It does not load the
+// policy: config reset must work when the file is damaged.
 func withPolicyLock(env *cli.Env, message string, write func(logBooks) error) error {
 	p, err := openLogs(env)
 	if err != nil {
