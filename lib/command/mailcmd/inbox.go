@@ -33,6 +33,8 @@ type listRow struct {
 
 const issueType = "bead"
 
+// Run lists the notes for this agent and the work that bd has given it. Without --all it only
+// counts what is done, and what is read but not given as work.
 func (c *inbox) Run(env *cli.Env) error {
 	me := currentAgent(env)
 	box := me.box
