@@ -34,8 +34,8 @@ func quotedPath(path string) string {
 }
 
 // printFound prints all rows of a file: first those whose conversation has the words of a
-// query, the best first, with the line that has them. The finder searches the rows as
-// well, so these also have each word that is elsewhere in the exchange.
+// query, the best first, with the line that has them. The finder filters the rows by the query once
+// more, so printFound appends each word that is elsewhere in the exchange.
 func printFound(env *cli.Env, path, query string) error {
 	words := plainWords(query)
 	found := wordsearch.ReadSessions(env.Stdin)
@@ -59,7 +59,7 @@ func printFound(env *cli.Env, path, query string) error {
 		id, rest, _ := strings.Cut(row, "\t")
 		_, shown, _ := strings.Cut(strings.TrimSuffix(rest, "\n"), "\t")
 		reads := fmt.Sprintf("--turns=%d", max(s.Turn, 1))
-		if s.Subagent != "" { // whose turn it is; the row is its session's
+		if s.Subagent != "" { // the turn is the subagent's, but the preview shows its session
 			reads = "--last=3"
 		}
 		if !strings.Contains(shown, s.Text) {
@@ -93,7 +93,7 @@ func plainWords(query string) (words []string) {
 	return words
 }
 
-// hasWord reports whether a text has a word exactly as it is typed, and not as a part of another.
+// hasWord reports whether a word of the text begins with word, exactly as it is typed.
 func hasWord(text, word string) bool {
 	isLetter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	for i := 0; ; {
