@@ -28,7 +28,8 @@ type stepDone struct{ stepFlags }
 
 func (c *stepDone) Run(env *cli.Env) error { return noteStep(env, c.ID, record.StepDone, c.Name) }
 
-// noteStep adds a line about a step to the record. It creates a missing record.
+// noteStep adds a line to a record, which says that the step called of begins or is done. name is
+// that of the record; "" is this session's, which is made if it is missing.
 func noteStep(env *cli.Env, name string, kind record.Kind, of string) error {
 	s, err := openStore(env)
 	if err != nil {
