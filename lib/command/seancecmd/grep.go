@@ -164,7 +164,7 @@ func (c *selection) findTargets(env *cli.Env) (all catalog.Catalog, found []targ
 	}
 	var fit []*catalog.Session
 	below := map[session.ID]bool{}
-	withSubagents := f
+	withSubagents := f // all subagents, because one without a parent is listed anyway
 	withSubagents.Subagents = true
 	for s := range all.MatchingSessions(withSubagents) {
 		if s.SubagentOf != "" && !f.Subagents && !all.IsOrphan(s) {
