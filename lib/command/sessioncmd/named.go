@@ -14,8 +14,9 @@ import (
 	"gt/lib/view/roster"
 )
 
-// findMeant returns the instances that a name means: by instance.Matchers, which know all that a
-// list prints of one. Archived and closed ones count only if no other matches in the same way.
+// findMeant returns the instances that a name means, by the first of instance.Matchers that finds
+// any. Archived and closed ones count only if it finds no others. A name can end with "@" and the
+// name of this host.
 func findMeant(at scope, all []*instance.Instance, name string) []*instance.Instance {
 	found := instance.FindFirst(all, instance.Matchers(name, at.Env.Abs(name), at.Store.Session))
 	if open := instance.OpenInstances(found); len(open) > 0 {
@@ -31,7 +32,8 @@ func findMeant(at scope, all []*instance.Instance, name string) []*instance.Inst
 }
 
 // findByName returns the instance that a name means. If nothing matches it returns unread, because
-// the instance may be among those that could not be read.
+// the instance may be among those that could not be read. Without such an error it says what else
+// has the name: a parcel that waits, a group, an agent that gt did not start or of another host.
 func findByName(at scope, all []*instance.Instance, unread error, name string) (*instance.Instance, error) {
 	if found := findMeant(at, all, name); len(found) > 0 {
 		return singleMatch(found, name)

@@ -247,7 +247,7 @@ func (c *move) moveToHost(at scope) error {
 			id, failed = p.Pack(in.ID, w)
 			return failed
 		}, func(l peer.Letter) error { return out.RecordMove(l, in.Name, id) })
-		if err = cmp.Or(failed, err); err != nil { // its own error does not name the outbox's file
+		if err = cmp.Or(failed, err); err != nil { // PutLarge adds a file of the outbox to it
 			return withExitCode(in.Name, err)
 		}
 	}
