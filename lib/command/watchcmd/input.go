@@ -39,6 +39,7 @@ func (t *typedInput) Read(p []byte) (int, error) {
 		return n, err
 	}
 	text := p[:n]
+	// Keep the beginning of a last character that is not complete yet.
 	for i := 1; i < utf8.UTFMax && i < n; i++ {
 		if b := text[n-i]; utf8.RuneStart(b) {
 			if !utf8.FullRune(text[n-i:]) {
@@ -50,8 +51,8 @@ func (t *typedInput) Read(p []byte) (int, error) {
 	return copy(p, pasteBegin+burstMark+string(text)+pasteEnd), err
 }
 
-// isBurst reports whether a terminal sent several characters at once, which no key does that
-// is pressed or held down.
+// isBurst reports whether a terminal sent a text at once. One key sends a character, the same one
+// several times if it is held down, or an escape sequence, which has a control character.
 func isBurst(b []byte) bool {
 	first, size := utf8.DecodeRune(b)
 	if size == len(b) || len(bytes.TrimRight(b, "\r\n")) == 0 || bytes.Count(b, b[:size])*size == len(b) && first != utf8.RuneError {
@@ -60,8 +61,8 @@ func isBurst(b []byte) bool {
 	return !bytes.ContainsFunc(b, func(r rune) bool { return unicode.IsControl(r) && r != '\r' && r != '\n' && r != '\t' })
 }
 
-// takeBurst takes characters that came at once. They are text: in the list, they only do what
-// changes nothing, until a box opens for the rest.
+// takeBurst takes characters that came at once: as text for the box, if one is open. In the list
+// each acts as its key, if that changes nothing. Once a key opens a box, the rest is text for it.
 func (m *model) takeBurst(text string) tea.Cmd {
 	if m.mode == typing {
 		line, entered := strings.CutSuffix(text, "\r")
@@ -110,7 +111,7 @@ func toLatinKey(msg tea.KeyPressMsg) tea.KeyPressMsg {
 	small := unicode.ToLower(r)
 	base := msg.BaseCode
 	switch {
-	case base > ' ' && base < utf8.RuneSelf:
+	case base > ' ' && base < utf8.RuneSelf: // the terminal tells it
 	case r > 0xff00 && r < 0xff5f: // full width
 		base, small = r-0xfee0, r
 	default:
