@@ -43,7 +43,8 @@ type document struct {
 	buf     []byte
 }
 
-// parse reads the object. It never returns nil: errStop is its end, or means that it is no object.
+// parse reads the object. It never returns nil: errStop is its end, or means that it is no object;
+// io.EOF means that it is cut off.
 func (d *document) parse() error {
 	if c, err := d.nextByte(); err != nil || c != '{' {
 		return cmp.Or(err, errStop)
@@ -128,7 +129,7 @@ func (d *document) readValue(c byte, most int) ([]byte, error) {
 	if c != '"' && c != '{' && c != '[' {
 		return d.readWord()
 	}
-	depth, text, escaped := 0, c == '"', false
+	depth, text, escaped := 0, c == '"', false // open brackets; in a string; behind a \
 	if !text {
 		depth = 1
 	}
@@ -167,7 +168,7 @@ func (d *document) readWord() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(d.buf) > 64 || strings.IndexByte(",]} \n\t\r", next[0]) >= 0 {
+		if len(d.buf) > 64 || strings.IndexByte(",]} \n\t\r", next[0]) >= 0 { // no number is longer
 			return d.buf, nil
 		}
 		d.r.Discard(1)
