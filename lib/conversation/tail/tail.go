@@ -259,7 +259,7 @@ func (at File) readNew(f conversation.File, cwd string, read Read, clean func(st
 	} else if saved != nil && !resumes {
 		earlier = saved.Fold.Requests
 	}
-	if conversation.ErasesTakenBack(f.Path) {
+	if conversation.ErasesTakenBack(f.Path) { // what the file lacks of earlier was taken back
 		current.Fold.TakeBackRemoved(earlier)
 	}
 	if err != nil {
