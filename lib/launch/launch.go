@@ -260,6 +260,7 @@ func (l *Launch) findFolder() error {
 
 // EnterFolder opens the folder of an instance. A worktree that the person made again, as noFolder
 // advises, is another folder: it counts if it is of the same repository and on the same branch.
+// Then in.Folder is cleared.
 func EnterFolder(store instance.Store, in *instance.Instance) (*place.Opened, error) {
 	dir, err := store.Enter(in)
 	var exchanged *place.ExchangedError
@@ -301,8 +302,8 @@ func noFolder(in *instance.Instance, err error) error {
 	return fmt.Errorf("cannot start %s: %w", in.Name, atomicfile.Error("use", in.Path, err))
 }
 
-// findAgent plans the client, the launcher and the environment. The instance's maker chose the
-// client.
+// findAgent plans the client, which the instance names, its program and home, the launcher and the
+// environment.
 func (l *Launch) findAgent() error {
 	l.client = l.Table.FindClient(l.Agent)
 	environ := process.Inherited(l.Env.ChildEnviron())
@@ -394,7 +395,7 @@ func (l *Launch) hookSources() (how wiring.Client, a wiring.Agent, known bool, e
 }
 
 // findConversation chooses what to resume: the instance's own conversation, else a copy of ForkOf,
-// else none. A fork that has run has a conversation of its own.
+// else none. It clears ForkOf of a fork that has run, which has a conversation of its own.
 func (l *Launch) findConversation() {
 	m := l.member
 	l.resumption = "a new conversation"
@@ -688,10 +689,11 @@ func (l *Launch) runBetween() error {
 	return l.Between()
 }
 
-// clearForeignSession looks at a tmux session of the name that this start did not make. With end, it ends one
-// of the same role that another program of the town left with only shells, or with Replaces any
-// of that role. It returns nil if the name can be used, and an error for a session that has
-// something else in it, which it leaves alone.
+// clearForeignSession looks at a tmux session of the name that this start did not make. It returns
+// nil if the name can be used. That is so for a session of the same role that another program of
+// the town left with only shells, or with Replaces any of that role: end says to end it. It is also
+// so for one that the agent can share (canShareSession), which end makes ready (tmux.Server.Lend).
+// It returns an error for any other session, and leaves it alone.
 func (l *Launch) clearForeignSession(name string, end bool) error {
 	if l.member.Pane.ID != "" || !l.server.HasSession(name) || l.server.IsLeftover(name, l.Store.Name(l.ID)) {
 		return nil
@@ -858,7 +860,8 @@ func (l *Launch) answerDialogs() error {
 	return l.explainFailure(err)
 }
 
-// awaitReady waits until the client has its first prompt, or asks the person something.
+// awaitReady waits until the client has its first prompt, or asks the person something. It then
+// writes the PID file of a town's agent, and lets the pane close with the agent.
 func (l *Launch) awaitReady() (err error) {
 	reported := func() bool { return l.Store.HookReported(l.Instance) }
 	l.ClientAsks, err = AwaitReady(l.server, l.pane, l.client, l.process, reported, ReadyPatience(l.client))
@@ -925,7 +928,7 @@ func (l *Launch) explainFailure(err error) error {
 	}
 	ended := errors.As(err, new(*EndedError))
 	err = cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start %s: %w", l.Name, err))
-	if ended && l.resumedID() != "" && !l.Resumes { // otherwise its folder is removed
+	if ended && l.resumedID() != "" && !l.Resumes { // with Resumes, the caller removes the instance
 		err = cli.WithHint(err, "where %s no longer has its conversation %s: gt-session rm %s, then gt-session new", l.Agent, l.resumeID, l.Name)
 	}
 	return err

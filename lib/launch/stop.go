@@ -130,6 +130,7 @@ func (s Stopper) StopHeld(held *instance.Locked) (stopped bool, err error) {
 		return false, err
 	}
 	if held.Desired != instance.Stopped {
+		// With KeepsDesired the agent is still wanted: only the time is noted, for a restore.
 		if held.ShutDownAt = s.Env.Now().UTC(); !s.KeepsDesired {
 			held.Desired, held.ShutDownAt = instance.Stopped, time.Time{}
 		}

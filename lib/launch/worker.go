@@ -152,9 +152,10 @@ func (l *Launch) setRespawn() error {
 	return nil
 }
 
-// canRevive reports whether the agent crashed and may start again. Of a client that reports its end
-// late, if at all, it first records that the person left it, which the exit status shows. A pane of
-// an agent that does not start again is closed, unless it is to remain or its client reports the end.
+// canRevive reports whether the agent crashed, has --respawn, and ran for minRun at least. If a
+// server would report its end late, canRevive first records whether the person left the agent. It
+// closes a dead pane that stayed only for this (paneStays), unless the agent crashed and has
+// --respawn: after too short a run, the pane shows why.
 func (l *Launch) canRevive() (bool, error) {
 	if !l.member.Pane.Dead {
 		return false, nil
@@ -165,9 +166,9 @@ func (l *Launch) canRevive() (bool, error) {
 		}
 	}
 	switch {
-	case !l.Respawn && !l.reportsEndLate():
+	case !l.Respawn && !l.reportsEndLate(): // the pane did not stay for this
 		return false, nil
-	case l.member.IsWanted() && l.Respawn:
+	case l.member.IsWanted() && l.Respawn: // it crashed
 		return l.now.Sub(l.StartedAt) >= minRun, nil
 	case l.Remain:
 		return false, nil
