@@ -180,7 +180,8 @@ func (p *Predecessor) serverNames() []string {
 	return names
 }
 
-// Command returns a shell command that asks the question on its standard input.
+// Command returns a shell command that asks the question on its standard input, as prepareCall
+// would: env -u removes what the question's environment does not have.
 func (p *Predecessor) Command(stream bool) string {
 	a := p.Client.Ask
 	kept := a.Environ(WithAccount(WithoutSession(p.agents, p.env.Environ), p.accountChange()), "")
