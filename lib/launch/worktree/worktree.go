@@ -99,8 +99,8 @@ func worktreePath(main git.Worktree, branch string) string {
 	return path + "-" + name
 }
 
-// followMoved corrects the paths of an instance whose worktree was moved, by git's list and
-// the folder's identity.
+// followMoved looks in git's list for a worktree that was moved, and corrects the paths of its
+// instance, which put writes. It knows the folder by its identity, or else by the branch.
 func followMoved(in *instance.Instance, put func() error) error {
 	w := in.Worktree
 	for _, path := range []string{w.Path, w.Path + removingSuffix, w.Path + removedSuffix} {
@@ -290,7 +290,7 @@ func moveBack(path string) error {
 }
 
 // Remove removes the worktree of an instance, unless it is in use or holds unsaved work
-// (git.ErrUnsaved). It finishes an interrupted removal. It reports whether there was one.
+// (git.ErrUnsaved). It finishes an interrupted removal. was says that there was a worktree.
 // The branch stays. No caller removes that of a session of a template, which nobody watches.
 func Remove(env *cli.Env, store instance.Store, held *instance.Locked) (was bool, err error) {
 	if err := followMoved(held.Instance, func() error { return held.Put(env.Now()) }); err != nil {
