@@ -120,6 +120,7 @@ func (l Log) AppendOr(spare Log, warn func(error), now time.Time, kind, actor st
 		}
 		return nil
 	})
+	// If the spare log cannot be written either, the event is lost, and the first error says why.
 	if err == nil || spare.appendLine(line, spareWait, spare.progressMark, nil) != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func moveSpare(f *os.File, spare Log) error {
 		return err
 	}
 	defer from.Close()
-	end, err := readTail(f, 1<<20)
+	end, err := readTail(f, 1<<20) // where an interrupted call has copied to
 	if err != nil {
 		return atomicfile.Error("read", f.Name(), err)
 	}

@@ -501,7 +501,8 @@ func (w *logRewrite) replaceOld() error {
 			return err
 		}
 	}
-	// A prune copies most of the tail before it locks the log, which hooks wait for.
+	// A prune copies most of the tail before it locks the log, which hooks wait for. If the log
+	// grows as fast for ten rounds, the rest is copied under the lock.
 	if w.decideTail == nil {
 		for range 10 {
 			info, err := w.old.Stat()
@@ -577,7 +578,8 @@ func (w *logRewrite) close() {
 	}
 }
 
-// progressReporter calls progress at most once per MiB.
+// progressReporter returns a function that takes each offset and calls progress once per MiB at
+// most. before is the number of bytes that an earlier pass has processed.
 func progressReporter(progress func(done, total int64), total, before int64) func(at int64) {
 	if progress == nil {
 		return func(int64) {}
