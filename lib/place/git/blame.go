@@ -44,7 +44,7 @@ func Blame(dir, file string, from, to int, wait time.Duration) (all []BlamedLine
 		key, value, _ := strings.Cut(line, " ")
 		switch {
 		case current.Number == 0 && IsHash(key):
-			if strings.Trim(key, "0") != "" {
+			if strings.Trim(key, "0") != "" { // zeros stand for a line that is not committed
 				current.Commit = key
 			}
 			if fields := strings.Fields(value); len(fields) > 1 {
@@ -80,7 +80,8 @@ func PathsOf(dir, file string, wait time.Duration) ([]string, error) {
 	return all, err
 }
 
-// ChangesOf returns the full hash, the times and the changes of a commit, of all files or one.
+// ChangesOf returns the full hash and the times of a commit, and what it changed in the file at
+// path, or in all files if path is "".
 func ChangesOf(dir, commit, path string, wait time.Duration) (info BlamedLine, all []CommitChange, err error) {
 	args := []string{"-c", "core.quotePath=false", "show", "--format=%H %at %ct", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--first-parent", "--end-of-options", commit + "^{commit}", "--"}
 	if path != "" {
@@ -97,6 +98,7 @@ func ChangesOf(dir, commit, path string, wait time.Duration) (info BlamedLine, a
 	}
 	info.Authored, info.Committed = time.Unix(author, 0), time.Unix(committer, 0)
 	var current *CommitChange
+	// Whether the line is before a file's first hunk, the file's old path, the next line's number.
 	header, from, next := false, "", 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -127,8 +129,8 @@ func ChangesOf(dir, commit, path string, wait time.Duration) (info BlamedLine, a
 	return info, all, nil
 }
 
-// LastChange returns when a file was last changed by a commit from which another comes, or that
-// itself, up to a time. It is zero if there is none.
+// LastChange returns the time of the last commit, not after until, that changed a file. It looks at
+// commit and all before it. The result is zero if there is none.
 func LastChange(dir, commit, path string, until time.Time, wait time.Duration) time.Time {
 	text, err := gitOutput(dir, wait, "log", "-1", "--format=%ct", fmt.Sprint("--until=", until.Unix()), "--end-of-options", commit, "--", ":(top,literal)"+path)
 	seconds, bad := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
