@@ -51,6 +51,7 @@ func (w *Writer) writeRaw(text string) {
 	}
 }
 
+// writeItem adds an element to the list that was begun last. An error stays in w.err.
 func (w *Writer) writeItem(v any) {
 	data, err := json.Marshal(v)
 	w.err = cmp.Or(w.err, err)
@@ -182,7 +183,8 @@ type trace struct {
 	repeats             map[string]int // how many spans have the same key
 }
 
-// addEvent writes the span of a request or a tool call. Other events have none.
+// addEvent writes the span of a request or a tool call, and adds a request's tokens to those of the
+// session. Other events have no span.
 func (t *trace) addEvent(e record.Event) error {
 	s := span{Trace: t.id, Parent: t.root, Kind: kindInternal}
 	end := e.Time
