@@ -47,7 +47,7 @@ func Clear(s place.State) error {
 	return errors.Join(atomicfile.Remove(path(s)), atomicfile.Remove(untoldPath(s)))
 }
 
-// Read returns the note, or nil if recording has not stopped.
+// Read returns the note, or nil if recording has not stopped. If it is unreadable, Why says so.
 func Read(s place.State) *Stop {
 	data, err := atomicfile.ReadIf(path(s), maxFile, atomicfile.CheckFileOwner)
 	if errors.Is(err, fs.ErrNotExist) {
