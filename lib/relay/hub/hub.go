@@ -287,7 +287,7 @@ func (h *Hub) ServeLocal(l net.Listener) {
 	}
 }
 
-// Idle returns for how long nobody has been connected through Serve.
+// Idle returns for how long nobody has been connected through ServeLocal.
 func (h *Hub) Idle() time.Duration {
 	if h.clients.Load() > 0 {
 		return 0
@@ -309,10 +309,11 @@ func JoinConns(a, b io.ReadWriteCloser) {
 	b.Close()
 }
 
-// Check decides whether a client may connect, and what it may do.
+// Check decides whether a client may connect, and what it may do: all for one of this machine, only
+// ask to be admitted for one with an invitation, and what a host may for one that proves its key.
 func (h *Hub) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
-	if o.Username == "" { // every gate sets one
+	if o.Username == "" { // of this machine: from outside, each gate sets one
 		return true
 	}
 	if o.Username == invite.User {
