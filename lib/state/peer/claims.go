@@ -76,8 +76,8 @@ func (h Hosts) Show(all []instance.Departure) (shown []instance.Departure) {
 
 func shownBy(key, proof string) string { return digest([]byte(proof), key) }
 
-// Claims returns the instances that left this host and that others have, by their ID. Only what
-// this host has given away can be claimed, as the proof shows. err joins what could not be read.
+// Claims returns the instances that left this host and that others show as theirs, by their ID. It
+// believes a departure only by its proof (see Depart). err joins what could not be read.
 func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
 	hosts, err := h.ReadHosts()
 	var key []byte
@@ -111,8 +111,8 @@ func (h Hosts) Claims() (all map[instance.ID]Claim, err error) {
 	return all, err
 }
 
-// MarkMoved marks an instance as moved that left this host later than this host knows: it was
-// restored from a backup.
+// MarkMoved marks an instance as moved if another host claims it by a later move than this host
+// knows of: this host was restored from a backup.
 func MarkMoved(in *instance.Instance, claims map[instance.ID]Claim) {
 	if c, ok := claims[in.ID]; ok && in.Moved == nil && c.Moves > in.Generation {
 		in.Moved = &instance.Moved{To: c.Host.Name, At: c.Host.LastSeen, Complete: true}
