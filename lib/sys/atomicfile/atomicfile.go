@@ -105,7 +105,7 @@ func readAll(fd int, limit int64) ([]byte, error) {
 		return nil, tooLarge(limit)
 	}
 	size := st.Size + 1
-	if size == 1 { // as files in /proc have
+	if size == 1 { // files in /proc say that they have 0 bytes
 		size = 1024
 	}
 	data := make([]byte, 0, size)
@@ -279,7 +279,8 @@ func OpenLock(path string, common bool) (*os.File, error) {
 		return nil, err
 	}
 	info, err := f.Stat()
-	// A file with a second hard link may be any of the person's, linked there by somebody.
+	// A file with a second hard link may be any of the person's, linked there by somebody. A common
+	// lock may have more rights than mode; another has exactly those.
 	if err == nil && Owner(info) == os.Geteuid() && CheckOneName(info) == nil {
 		// mutant never: ./lib/sys/flock TestSandboxHoldsNoLock
 		if perm := info.Mode().Perm(); common && perm&mode != mode || !common && perm != mode {
@@ -296,7 +297,7 @@ func OpenLock(path string, common bool) (*os.File, error) {
 // ErrHardLink is returned for a file with a second hard link.
 var ErrHardLink = errors.New("it has more than one name")
 
-// CheckOneName returns ErrNames if a file has a second hard link. Anybody who can write to its
+// CheckOneName returns ErrHardLink if a file has a second hard link. Anybody who can write to its
 // folder can have linked any file of the person's there, and that file would be changed.
 func CheckOneName(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 { // mutant never: ./lib/log/eventlog TestAnotherNameOfAFile
@@ -315,7 +316,7 @@ func Owner(info fs.FileInfo) int {
 
 func openError(path string, err error) error {
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EOPNOTSUPP) {
-		err = ErrNotRegular // a symbolic link, and a socket
+		err = ErrNotRegular // ELOOP is a symbolic link, the others are a socket
 	}
 	return Error("open", path, err)
 }
