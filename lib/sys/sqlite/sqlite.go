@@ -95,7 +95,7 @@ func (db *DB) View(read func() error) error {
 	for range attempts {
 		if !current {
 			if err := db.reopen(); err != nil {
-				if db.files == nil || !db.isStale() {
+				if db.files == nil || !db.isStale() { // an error that no writer caused
 					return err
 				}
 				continue
@@ -241,6 +241,7 @@ func (f *files) connect(mode string) (*sqlite3.Conn, error) {
 	return sqlite3.OpenContext(sqlite3.WithMaxMemory(context.Background(), maxMemory), "file:db?"+mode+"&vfs="+f.name)
 }
 
+// openFiles opens a database and its write-ahead log, if there is one, without connecting to it.
 func openFiles(path string) (f *files, err error) {
 	f = &files{}
 	if f.main, err = atomicfile.Open(path); err != nil {
