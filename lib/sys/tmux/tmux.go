@@ -225,7 +225,7 @@ func (s Server) SetEnvironment(pane string, vars [][2]string, unset []string, wi
 	if args == nil {
 		return nil
 	}
-	_, err := s.runFor(within, args[1:]...)
+	_, err := s.runFor(within, args[1:]...) // without the first ";"
 	return err
 }
 
