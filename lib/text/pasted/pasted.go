@@ -105,8 +105,8 @@ func isEntry(line string) bool {
 	return found && value != "" && len(line) < 100 && unicode.IsUpper(first) && isTyped(name) && !outputStart().MatchString(line)
 }
 
-// Mark returns what stands for a paste where there is little room: how many lines it had, and
-// the beginning of the first, cleaned before it is cut.
+// Mark returns a mark for Typed, for where there is little room: how many lines a paste had, with
+// those that Shorten has left out, and the beginning of the first, cleaned before it is cut.
 func Mark(clean func(string) string) func(lines []string) string {
 	return func(lines []string) string {
 		const most = 60
@@ -204,7 +204,7 @@ func pasteLength(lines []string) int {
 		switch {
 		case isOutput(line):
 			n = i + 1
-		case strings.TrimSpace(line) == "" || i-n < 1 && i > 0:
+		case strings.TrimSpace(line) == "" || i-n < 1 && i > 0: // blank, or right behind output
 			continue
 		default:
 			return n
