@@ -29,10 +29,10 @@ func forbids(w []string) bool {
 	return len(w) > 1 && oneOf(w[0], "prohibido proibido vietato evita evite evitar évite évitez") && oneOf(strings.TrimPrefix(w[1], "d'"), changes)
 }
 
-// foreignKind returns the kind of the instruction with which a clause begins in another language
-// that is written with Latin letters. An order begins with one of foreignVerbs, or is an
-// infinitive ("nie direkt pushen"). polite says that the clause has a word such as bitte: then
-// a German or Dutch clause orders wherever its verb stands.
+// foreignKind returns the kind of the instruction with which a clause of two words or more begins,
+// in another language that is written with Latin letters. An order begins with one of foreignVerbs,
+// or is an infinitive ("nie direkt pushen"). polite says that the clause has a word such as bitte:
+// then a German or Dutch clause orders wherever its verb stands.
 func foreignKind(words []string, polite bool) Kind {
 	near := words[1:min(len(words), 5)]
 	last := words[len(words)-1]
