@@ -199,6 +199,7 @@ const (
 // shrink narrows the widest columns until the last one, which is not in widths, has at least
 // least of the width. It narrows the column whole only when the others are as narrow as minLast.
 func shrink(widths []int, width, least, whole int) {
+	// size is the width by which the widest column is chosen.
 	size := func(j int) int {
 		if j == whole {
 			return min(widths[j], minLast)
