@@ -43,7 +43,8 @@ func newScale(bars []*bar, zone *time.Location) scale {
 	for i, b := range bars {
 		sessions[i] = piece{from: b.from, to: b.to}
 	}
-	busyTimes, busy := joinPieces(sessions, 0) // in which any session ran
+	// busyTimes are those in which any session ran; joined has the short gaps between them, too.
+	busyTimes, busy := joinPieces(sessions, 0)
 	joined, worked := joinPieces(busyTimes, max(busy*longGap, shortest.Seconds()))
 	// a margin on both sides of each piece, at least a minute
 	padding := max(worked*margin, 60)
@@ -56,7 +57,7 @@ func newScale(bars []*bar, zone *time.Location) scale {
 	if n := len(joined) - 1; n > 0 {
 		gap = min(gapWidth, gapsWidth/float64(n))
 	}
-	forWork := 1 - gap*float64(len(joined)-1)
+	forWork := 1 - gap*float64(len(joined)-1) // what the gaps leave of the axis
 	at := 0.0
 	for i, w := range joined {
 		if i > 0 {
