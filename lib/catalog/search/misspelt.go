@@ -74,7 +74,8 @@ func splitPairs(all []term) (apart []term) {
 
 // nearestWord returns the most frequent word of conversations that differs from a word in
 // accents, in one letter, in the order of two, or by a sign or blank within it; "" if there is
-// none, or the word itself is there. Only files whose bytes have the text are searched.
+// none. If they have the word itself, or a longer one that begins with it, it returns "", true.
+// It passes over files in whose bytes the text does not stand as it is.
 func nearestWord(word string, all []conversation.Conversation) (near string, exact bool) {
 	if utf8.RuneCountInString(word) < 3 {
 		return "", false
@@ -96,7 +97,7 @@ func nearestWord(word string, all []conversation.Conversation) (near string, exa
 			return
 		}
 		quiet := quietIn(r, c.File, true)
-		if quiet == nil { // large results are kept aside
+		if quiet == nil { // results are kept aside: search without them
 			quiet = quietIn(r, c.File, false)
 		}
 		if quiet == nil {
