@@ -319,8 +319,8 @@ func (l screenLine) String() string {
 	return string(text)
 }
 
-// standsOut reports whether the text at a cell has another background than the text before
-// it. A blank on either side has the same background as the text.
+// standsOut reports whether the text at a cell has another background than the text before it. It
+// skips the cell before the text, a blank that can have the background of either.
 func (l screenLine) standsOut(at int) bool { return at >= 2 && l[at].ground != l[at-2].ground }
 
 // screenCells returns the lines of a screen that was captured with its styles.
