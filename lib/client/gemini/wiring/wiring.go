@@ -87,6 +87,7 @@ func Blockers(a wiring.Agent, trust bool) []wiring.Blocker {
 			})
 		}
 	}
+	// The person's own hooks run in any folder, those of a project only if it is trusted.
 	if how := trustOf(a.Folder, a.Project); a.HasHooksIn(wiring.Project) && !a.HasHooksIn(wiring.User) && checksTrust(a.Folder, trust) && (how == "" || how == untrusted) {
 		all = append(all, a.UntrustedBlocker())
 	}
@@ -117,8 +118,8 @@ func checksTrust(folder string, trust bool) bool {
 
 const untrusted = "DO_NOT_TRUST"
 
-// trustOf returns the client's word for the trust in a folder, "" if the person has not
-// decided. The longest rule decides.
+// trustOf returns the client's word for the trust in dir, "" if the person has not decided. folder
+// is the client's own. Of the rules for dir and the folders above it, the longest decides.
 func trustOf(folder, dir string) (how string) {
 	folders := map[string]string{}
 	readJSON(filepath.Join(folder, "trustedFolders.json"), &folders)
