@@ -78,7 +78,7 @@ func (c Client) AllowedIn(dir string, rules []string) bool {
 
 // EditAllow lets the client run gt's programs in the folder dir without asking. If dir is
 // "", it removes our rules. The person's rules stay. old is the content of the settings at path.
-// A backup is made if that has nothing of gt.
+// A backup is made if old has nothing of gt.
 func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, error) {
 	same := settings.Edit{Text: old}
 	text := old
@@ -95,7 +95,7 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 	list := itemTexts(doc, c.Allow.ruleList(doc))
 	var want []string
 	if dir != "" {
-		want = c.Allow.ownRules(dir)
+		want = c.Allow.ownRules(dir) // if just these are there, nothing changes
 		if rest := slices.DeleteFunc(slices.Clone(want), func(w string) bool { return slices.Contains(list, w) }); len(rest) == 0 && c.AllowedIn(dir, c.Allows(text)) {
 			return same, nil
 		}
@@ -108,7 +108,7 @@ func (c Client) EditAllow(path string, old []byte, dir string) (settings.Edit, e
 		}
 		hadRules = true
 		n := c.Allow.ruleList(doc).Items[at[len(at)-1]]
-		for n.Parent != doc.Root && doc.IsOnlyChild(n) {
+		for n.Parent != doc.Root && doc.IsOnlyChild(n) { // what would be left empty goes, too
 			n = n.Parent
 		}
 		text = doc.Remove(n)

@@ -20,7 +20,8 @@ const scriptMark = "// gt: written by gt-hooks"
 // programWords matches the binaries in a script, which are words in double quotes.
 var programWords = lazyregexp.New(`"((?:[^"\\\n]|\\.)*/)?(` + strings.Join(Binaries, "|") + `)"`)
 
-// renderScript returns the client's text with the binaries' folder and the agent's flags.
+// renderScript returns the client's script: c.Text with the folder dir before the binaries' names,
+// and with flags in place of "--agent", "NAME".
 func (c Client) renderScript(dir string, flags []string) []byte {
 	text := programWords().ReplaceAllFunc(c.Text, func(word []byte) []byte {
 		name := programWords().FindSubmatch(word)[2]
@@ -69,7 +70,8 @@ func isScript(text []byte) bool { return bytes.HasPrefix(text, []byte(scriptMark
 // errForeign keeps gt from overwriting another program's file.
 var errForeign = errors.New("the file exists, and gt did not write it")
 
-// rewriteScript replaces the script by want, or removes it if want is nil.
+// rewriteScript replaces the script old by want[0], or removes it if want is nil. It returns the
+// edit of the file, which leaves another program's as it is, and the changes to report.
 func (c Client) rewriteScript(old []byte, want []Handler) (settings.Edit, []Change, error) {
 	switch {
 	case old != nil && !isScript(old) && want != nil:
@@ -111,7 +113,8 @@ const unquotedChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 const PluginSearch = `sh -c 'for d in "" "$HOME/.local/bin/" /opt/homebrew/bin/ /usr/local/bin/; do ` +
 	`command -v "$d$0" >/dev/null && exec "$d$0" "$@"; done`
 
-// SplitCommand returns the program of a command line, and the rest unchanged.
+// SplitCommand returns the program of a command line without its quotes, and the rest unchanged.
+// Behind PluginSearch, that is the program that PluginSearch looks for.
 func SplitCommand(line string) (program, rest string) {
 	if strings.HasPrefix(line, PluginSearch) {
 		_, line, _ = strings.Cut(line, "' ")
