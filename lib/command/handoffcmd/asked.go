@@ -87,7 +87,8 @@ func (g *grammar) finishRequested(env *cli.Env, call *hook.Invocation) error {
 	return nil
 }
 
-// serveRequests serves the requests, a hand-over last, because it ends the session.
+// serveRequests serves what commands of the session requested from its sandbox, a hand-over last,
+// because it ends the session.
 func (g *grammar) serveRequests(env *cli.Env, call *hook.Invocation) error {
 	lock, err := call.Home.LockWithin(finishWait)
 	if err != nil {
@@ -159,8 +160,8 @@ func (h handover) whyKeepPane(mode string, gone error) string {
 	return "it has no pane of tmux to itself"
 }
 
-// handOver serves a request: it saves the note and starts the successor. work is the id of work
-// for that one, or "". Work that is gone does not stop the hand-over.
+// handOver serves a request: it saves the note and starts the successor. work is the id of the work
+// that the successor gets, or "". If that is gone, handOver warns and hands over without it.
 func (h handover) handOver(message, work string) error {
 	if h.kind == session.KindCycle {
 		if err := h.refuseLoop(h.replaces); err != nil {
