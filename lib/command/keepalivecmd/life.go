@@ -213,8 +213,8 @@ func (t *touch) handOver(env *cli.Env, call *hook.Invocation, hold string) error
 	return process.Exec(call.Dir, args, environ)
 }
 
-// hasEnded reports whether the session has ended. It reads the record only if the session's
-// state does not show that it works, which is the case for its first hook.
+// hasEnded reports whether the session has ended. It reads the record only if doing, the stored
+// state, does not show that the session works. That is so at its first hook.
 func hasEnded(call *hook.Invocation, doing activity.State) bool {
 	if doing.Status != "" && doing.Status != activity.Ended {
 		return false
@@ -223,7 +223,7 @@ func hasEnded(call *hook.Invocation, doing activity.State) bool {
 	return err == nil && r != nil && r.Ended()
 }
 
-// heartbeatState returns Waiting after the agent's turn. A turn that waits for an answer is Running.
+// heartbeatState returns Waiting after the agent's turn, else Running, also if it asks in a turn.
 func heartbeatState(in hook.Input, doing activity.Status) keepalive.State {
 	switch in.Kind() {
 	case "Stop", "Notification", "StopFailure", "Interrupt":
@@ -254,7 +254,8 @@ func (e *end) Run(env *cli.Env) error {
 	return e.closeSession(env, call)
 }
 
-// closeSession closes a session. For a hook it is no error if the session is unknown or has ended.
+// closeSession closes the session that e names, or the current one. For a hook it is no error if
+// the session is unknown or has ended. It then has gt-record record the conversation, if wanted.
 func (e *end) closeSession(env *cli.Env, call *hook.Invocation) error {
 	id, outcome, reason := call.ID, session.Outcome(e.Outcome), e.Reason
 	if e.Session != nil {
@@ -285,8 +286,8 @@ func (e *end) closeSession(env *cli.Env, call *hook.Invocation) error {
 	return call.End(err)
 }
 
-// outcomeOf returns how a session came to its end. Some clients give the same reason for an
-// exit and for a signal, which is known by the turn that it interrupts.
+// outcomeOf returns how a session came to its end: Killed or Done. Some clients give the same
+// reason for an exit and for a signal. Then an interrupted turn tells that it was a signal.
 func outcomeOf(call *hook.Invocation) session.Outcome {
 	inTurn := func() bool {
 		s := keepalive.Read(call.Home)

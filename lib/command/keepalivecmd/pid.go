@@ -202,7 +202,7 @@ func (r *reap) Run(env *cli.Env) error {
 	above := process.Ancestors(os.Getpid())
 	for _, f := range files {
 		switch {
-		case f.Claimed && f.State != pidfile.Foreign: // of nobody who runs
+		case f.Claimed && f.State != pidfile.Foreign: // the program that wrote it has to remove it
 		case f.State == pidfile.Foreign && f.Process.IsSet():
 			left = true
 			env.Warn("%s: process %d is of another PID namespace and cannot be seen from here: left alone", f.Session, f.Process.PID)
