@@ -326,6 +326,7 @@ type prune struct {
 	JSON   bool `name:"json" help:"One JSON object."`
 }
 
+// Run prunes the event log and the feed; with --auto only if that is due, and no other does it now.
 func (c *prune) Run(env *cli.Env) error {
 	p, err := openBooks(env)
 	if err != nil {
