@@ -37,7 +37,8 @@ type dropRule struct {
 	Number int `arg:"" help:"The number that gt-mail rule shows."`
 }
 
-// currentChain returns the chain of the current session or, for a person, of the one that began last here.
+// currentChain returns this agent and the id of the chain, the sessions that took over from each
+// other, of the current session or, for a person, of the one that began last here.
 func currentChain(env *cli.Env) (agent, session.ID, error) {
 	me := currentAgent(env)
 	r, err := session.Store{Home: me.home}.CurrentRecord(env.Getenv, names.SessionVars())
@@ -58,8 +59,8 @@ type rules struct {
 	placeKind         string // "repository" or "folder"
 }
 
-// rulesHere returns the rules of the session's chain and of the repository. Without a session
-// there are the repository's.
+// rulesHere returns the rules of the session's chain and of the repository. Without a session it
+// returns the repository's only, or an error if there are none either.
 func rulesHere(env *cli.Env) (rules, error) {
 	warn := env.WarnError
 	me, id, err := currentChain(env)

@@ -379,7 +379,8 @@ func isRig(t town.Town, name string) bool {
 
 const mostNear = 3
 
-// nearestAddresses returns a few addresses that end most like to: for "joe" it compares the names.
+// nearestAddresses returns a few addresses that are spelt most like to at their end: it compares as
+// many parts as to has, so only the names with "joe".
 func nearestAddresses(to string, all []string) (near []string) {
 	byEnd := map[string][]string{}
 	for _, address := range all {
