@@ -188,6 +188,7 @@ type plan struct {
 	JSON  bool `name:"json" help:"One JSON object per line."`
 }
 
+// Run prints what a tick would do: each change, and a note for what it leaves as it is.
 func (c *plan) Run(env *cli.Env) error {
 	w, err := c.openWorld(env)
 	if err != nil {
