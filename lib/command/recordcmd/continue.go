@@ -108,7 +108,7 @@ func eventLine(h record.Event) string {
 	case record.Error, record.Commit:
 		const most = 200
 		line += " " + h.Name + ": " + term.Cut(term.OneLine(h.Message), most)
-	default:
+	default: // a step has a name, an end a reason
 		line += " " + h.Name + h.Reason
 		ms("after", h.DurationMs)
 	}

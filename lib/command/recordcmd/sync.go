@@ -66,7 +66,8 @@ func (c *syncCmd) Run(env *cli.Env) error {
 	return err
 }
 
-// conversations returns all conversations that clients keep here, each once.
+// conversations returns all conversations on this machine, each once: those that clients keep, and
+// those that hooks stored.
 func conversations(env *cli.Env) []conversation.Conversation {
 	reading := term.NewProgress(env.Stderr, env.Getenv, "reading conversations", env.Now)
 	found, errs := scan.FindConversations(env.Getenv, redact.NewCutRedactor(env.Environ), town.Personal(env.Getenv).Transcripts(), reading.Show)
@@ -75,7 +76,7 @@ func conversations(env *cli.Env) []conversation.Conversation {
 	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { return c.File.Client == record.Client })
 	scan.Locate(town.Personal(env.Getenv).State, found)
 	told := hookConversations(env)
-	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { // it has more of these
+	found = slices.DeleteFunc(found, func(c conversation.Conversation) bool { // hooks have more
 		return slices.ContainsFunc(told, func(t conversation.Conversation) bool {
 			return t.File.Client == c.File.Client && t.Metadata.ID == c.Metadata.ID && c.Metadata.Parent == ""
 		})
