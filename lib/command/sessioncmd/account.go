@@ -30,9 +30,9 @@ import (
 
 const usualAccount = "default" // the name of the account whose folder is the client's usual one
 
-// accountFolder returns the folder of a client's account: by the folder's name, with or
-// without its leading dot, by usualAccount, by a path, or as "work" of .claude-work. Of another
-// folder gt would not read the conversations.
+// accountFolder returns the folder of a client's account that name means: the folder's name, with
+// or without its leading dot, usualAccount, a path, or "work" for .claude-work. The guard must
+// allow gt to read the conversations there.
 func accountFolder(env *cli.Env, guard account.StoreGuard, client agent.Client, name string) (string, error) {
 	if client.StoreEnv == "" {
 		return "", cli.Failf(cli.Usage, "--account: nothing is known of the accounts of %s", client.Name)
@@ -41,7 +41,7 @@ func accountFolder(env *cli.Env, guard account.StoreGuard, client agent.Client, 
 		name = filepath.Join(env.Getenv("HOME"), rest)
 	}
 	_, usual := client.Folder(env.Getenv)
-	dirs := []string{usual}
+	dirs := []string{usual} // the first one is what usualAccount means
 	for p := range account.Places(client.Name, env.Getenv) {
 		dirs = append(dirs, p.Dir)
 	}
@@ -166,8 +166,8 @@ func planAccountMove(at scope, m fleet.Member, to string) (c accountMove, err er
 	return c, nil
 }
 
-// copyFiles puts the files where the other account's client looks for them. What is there is what
-// they began with, and is replaced.
+// copyFiles puts the files where the other account's client looks for them. It replaces older
+// copies there: planAccountMove has checked that the files begin with what those have.
 func (c accountMove) copyFiles() error {
 	for _, name := range c.files {
 		to := filepath.Join(c.to, name)

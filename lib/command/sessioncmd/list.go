@@ -228,6 +228,7 @@ func (c *list) selects(m *fleet.Member) bool {
 	return c.matchesFlags(string(m.Status), m.Agent, m.Group, template, state)
 }
 
+// matchesFlags reports whether an agent meets every flag that is set. --state takes several states.
 func (c *list) matchesFlags(status, agent, group, template, state string) bool {
 	return (c.Status == "" || c.Status == status) && (c.Agent == "" || c.Agent == agent) &&
 		(c.Group == "" || instance.IsInGroup(group, strings.Trim(c.Group, "/"))) &&
@@ -291,7 +292,8 @@ const (
 	requestedWait = time.Minute
 )
 
-// printTable prints the table, with a column for the scope if one has a name and all are listed.
+// printTable prints the table, with a column for the scope if one has a name and all are listed. If
+// all rows are sessions of templates, and no columns are chosen, printSessions prints them.
 func (c *list) printTable(env *cli.Env, rows []row, named bool) error {
 	if len(c.Columns) == 0 && !slices.ContainsFunc(rows, func(r row) bool { return r.Member == nil || r.Managed == nil }) {
 		return printSessions(env, rows, c.Everywhere && named)
@@ -402,7 +404,7 @@ func lookUpColumns(env *cli.Env, rows []row, shown func(string) bool, within tim
 			last = r.Scope.Store.Dir
 			instances, _ := r.Scope.Store.ReadInstances() // the list has said what is unreadable
 			for _, in := range instances {
-				current[r.Scope.Store.Session(in)] = true
+				current[r.Scope.Store.Session(in)] = true // also of agents that are not listed
 			}
 		}
 	}

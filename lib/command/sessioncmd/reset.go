@@ -53,7 +53,8 @@ func (c *start) startAfterLimits(at scope) error {
 	return errors.Join(unread, forEachInstance(env, all, func(in *instance.Instance) (string, error) { return c.goOnAfterLimit(env, at, limitOf[in]) }))
 }
 
-// findLimit returns since when an agent is at a limit of its account, and until when.
+// findLimit returns since when an agent is at a limit of its account, and until when. It is an
+// error if the agent is at none, or if it is not known when that ends.
 func (c *start) findLimit(at scope, in *instance.Instance) (limitSpan, error) {
 	one := limitSpan{in: in}
 	m := at.Member(in)
@@ -70,7 +71,7 @@ func (c *start) findLimit(at scope, in *instance.Instance) (limitSpan, error) {
 	case m.Process.IsSet(): // it runs, at no limit
 	default:
 		if one.since = m.LimitedAt(); !one.since.IsZero() {
-			one.till = m.LimitEnd(m.StartedAt.Add(time.Minute))
+			one.till = m.LimitEnd(m.StartedAt.Add(time.Minute)) // it looks a minute back
 		}
 	}
 	switch {
