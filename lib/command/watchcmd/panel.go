@@ -41,7 +41,8 @@ const (
 
 func (m *model) hasPaneHere(r *row) bool { return r.Member != nil && r.Member.Pane.ID != "" }
 
-// refreshPanel reads what the panel shows of the chosen agent, if that is old: its pane, or its last answer.
+// refreshPanel returns a command that reads what the panel shows of the chosen agent: its pane, or
+// without one its last answer. It returns nil if what was read is new enough, or is a diff.
 func (m *model) refreshPanel() tea.Cmd {
 	r := m.chosenRow()
 	if r == nil || m.panel.busy || m.panelHeight() == 0 || m.mode == helping {
@@ -93,7 +94,8 @@ func (m *model) refreshPanel() tea.Cmd {
 	}
 }
 
-// showPanel puts what was read into the panel.
+// showPanel puts what was read into the panel. It drops a diff if the panel no longer shows the
+// diff of that row, and other text if it does now.
 func (m *model) showPanel(s panelText) {
 	if s.diff != (m.panel.diffOf == s.key && s.key != "") { // the person has gone on
 		m.panel.busy = m.panel.busy && s.diff
@@ -111,8 +113,8 @@ func (m *model) showPanel(s panelText) {
 	m.panel = panel{panelText: s, lines: lines, at: m.now, sameCount: same, diffOf: m.panel.diffOf}
 }
 
-// Of a panel, what was said has a part: beside the screen from such a width on, above it from such
-// a height on.
+// The panel also shows the last exchange if there is room: beside the agent's screen from
+// leastBeside columns on, above it from leastAbove lines on.
 const (
 	leastBeside = 110
 	leastAbove  = 8
@@ -141,7 +143,7 @@ func (m *model) lastExchange(r *row, width, height int) (lines []string) {
 	answer := strings.TrimSpace(m.env.Text(m.panel.answer))
 	most := height
 	if answer != "" {
-		most = max(height/3, 1)
+		most = max(height/3, 1) // the answer gets the rest
 	}
 	widest := max(len("you"), min(term.Columns(r.Agent), 12))
 	add(term.Pad("you", widest), m.env.Line(r.Member.Activity().Request, maxTitle), most)
@@ -149,7 +151,8 @@ func (m *model) lastExchange(r *row, width, height int) (lines []string) {
 	return lines
 }
 
-// peekScreen reads the screen of an agent without a pane here. Of others, the panel reads the pane again.
+// peekScreen returns a command that reads the screen of an agent without a pane here. If the agent
+// has one, it returns nil, and the next refreshPanel reads that pane again.
 func (m *model) peekScreen(r *row) tea.Cmd {
 	if m.hasPaneHere(r) {
 		m.panel.at = time.Time{}

@@ -33,8 +33,8 @@ func (r *row) shortStatus() string {
 	return string(r.Status)
 }
 
-// fitColumns fits the columns into the screen. They depend on all agents, so that nothing
-// jumps when the list is scrolled.
+// fitColumns fits the columns into the screen: it narrows or leaves out those that say least first.
+// They depend on all agents, so that nothing jumps when the list is scrolled.
 func (m *model) fitColumns() {
 	w := widths{age: maxAge}
 	short := 0
@@ -72,7 +72,8 @@ func (m *model) fitColumns() {
 	if room() < leastRest {
 		w.context = 0
 	}
-	// What an agent is at says more than its client, which is often the same for all.
+	// What an agent is at says more than its client, which is often the same for all. So the client
+	// goes if it would push that out, or if not even the narrowest status makes room for it.
 	const clearAbout = 18
 	rest := room() - gap
 	if rest+gap < min(0, leastStatus-w.status) || rest < min(w.about, clearAbout) && rest+gap+w.agent >= min(w.about, leastAbout) {
@@ -557,6 +558,7 @@ func (m *model) inputColumn() int { return term.Columns(m.inputPrompt()) }
 // hiddenLines returns how many lines of the help the screen has no room for.
 func (m *model) hiddenLines(help []string) int { return max(len(help)-m.bodyHeight(), 0) }
 
+// helpLines returns the help: what each key does, and the mark of each status.
 func (m *model) helpLines() (lines []string) {
 	widest := 0
 	for _, b := range bindings() {
