@@ -116,7 +116,8 @@ func (t *Table) RequestPrice(model string, at time.Time, u conversation.Usage) (
 	return sum / million, true
 }
 
-// Text returns the price of a usage. It marks one that lacks that of some tokens.
+// Text returns the price of a usage: "?" if no price of its tokens is known, and with a "+" behind
+// it if that of some is not.
 func Text(u conversation.Usage) string {
 	switch {
 	case u.Unpriced == 0:
