@@ -36,8 +36,9 @@ type become string
 
 func (b become) Run(env *cli.Env) error { return Exec(env, string(b)) }
 
-// Exec takes a run from the buffer, restores remain-on-exit and becomes the agent. If the run has
-// only a first prompt, Exec types that beside the agent. Its errors stay visible in the pane.
+// Exec takes a Run, which says how an agent starts, from the tmux buffer of that name. It ends the
+// earlier agent if that still runs, restores remain-on-exit and becomes the new agent. If the Run
+// has only a first prompt, it types that beside the agent. Its errors stay visible in the pane.
 func Exec(env *cli.Env, name string) error {
 	buffer, err := tmux.ParseBuffer(name)
 	if err != nil {
@@ -71,6 +72,7 @@ func Exec(env *cli.Env, name string) error {
 	if run.Capture != nil {
 		run.Capture.captureSession(env, server, pane, &run)
 	}
+	// The variable gets the PID of this process, which becomes the agent or its launcher.
 	for i, kv := range run.Env {
 		if name, value, _ := strings.Cut(kv, "="); name == instance.Variable {
 			value, _, _ = strings.Cut(value, ":")
