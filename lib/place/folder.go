@@ -72,10 +72,11 @@ func (f Folder) isUnchangedOn(here Folder, kind volumeKind) bool {
 	return false
 }
 
-// Disk identifies the state folder, if it is on a disk that only this machine can write to: another
-// machine's is another folder, unless both were made from one image. What another boot recorded of
-// it before this one began ran here before a restart, whatever name the machine had. Disk returns
-// "" if the file system does not tell, or if the boot's id may be a container's.
+// Disk returns an id of the state folder if that is on a disk that only this machine can write to.
+// Other machines have other ids, unless they were made from the same image. So a session that was
+// recorded with this id, but during an earlier boot, ran on this machine before a restart, whatever
+// the machine was called then. Disk returns "" if the file system does not record when folders were
+// made, or if the boot's id may be a container's.
 func (s State) Disk() string {
 	f, err := identify(string(s))
 	if err != nil || f.BirthTime == 0 || volumeOf(string(s)) != stableVolume || !process.IsKernelBoot() {
@@ -186,7 +187,7 @@ func (s State) Home(dir string, anyone bool) HomeEntry {
 	switch {
 	case err == nil && known.isUnchanged(here):
 		return known.homeEntry(at, here)
-	case err == nil:
+	case err == nil: // another folder with this path has that place
 		at = fmt.Sprintf("%s.%x-%x", at, here.Inode, uint32(here.BirthTime))
 		if known, err = readFolder(at); err == nil {
 			return known.homeEntry(at, here)
