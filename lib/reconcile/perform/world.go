@@ -387,6 +387,7 @@ func (w *World) readSessions() (all []*instance.Instance, markers map[string][]s
 // limitEnd rounds to it, so that not every tick writes the memory.
 const holdTime = 5 * time.Minute
 
+// limitEnd returns when the limit ends: as the client says, else 5 to 10 minutes after it was seen.
 func (s Status) limitEnd() time.Time {
 	if !s.LimitedUntil.IsZero() {
 		return s.LimitedUntil
@@ -474,9 +475,9 @@ func (w *World) Plan(ctx context.Context) (*Plan, error) {
 // wakeAgain is how long after a first call an idle session is called again to unclaimed work.
 const wakeAgain = 10 * time.Minute
 
-// chooseWakes chooses an idle session for each piece of work in open, from which it removes that:
-// one of its pool that may claim it, that the tick does not change, and that nobody looks at. Only
-// those that were not called to that work yet, or wakeAgain ago, are put into p.toWake.
+// chooseWakes chooses an idle session for each piece of work in open: one of its pool that may
+// claim it, that the tick does not change, and that nobody looks at. It removes the work from open,
+// and puts the session into p.toWake unless that was called to it less than wakeAgain ago.
 func (p *Plan) chooseWakes(open map[string][]string) {
 	woken := map[string]time.Time{}
 	for _, s := range p.Facts.Sessions {
@@ -552,7 +553,7 @@ func (m markers) strays() (strays []Stray) {
 	return strays
 }
 
-// findOrphans returns the claims under names whose session rests or has no record.
+// findOrphans returns the claims of sessions that have no agent in their state, or no record.
 func findOrphans(all []*instance.Instance, claimants map[string]Claimant, claims map[string]int) (orphans []OrphanedWork) {
 	works := map[string]bool{}
 	for _, in := range all {
@@ -620,8 +621,8 @@ func (w *World) observe(in *instance.Instance, s Status) tick.Session {
 	return seen
 }
 
-// wantedHash returns the hash of the configuration that a session would start with, and the
-// fields that differ. plain caches hashes of templates without an overlay.
+// wantedHash returns the hash of the configuration that a session would start with now, and the
+// fields that differ from those of its start. plain caches hashes of templates without an overlay.
 func wantedHash(c *config.Config, t template.Template, in *instance.Instance, plain map[string]string) (hash string, differs []string) {
 	if len(in.Managed.Overlay) == 0 {
 		if hash = plain[t.Name]; hash != "" && hash == in.Managed.Hash {
