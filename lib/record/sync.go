@@ -118,6 +118,7 @@ func (y *Syncer) isCurrent(id ID, c conversation.Conversation, done *SyncResult)
 	if done.Gone = end.removedAs; end.removedAs != "" {
 		return true, nil
 	}
+	// The record ends with a whole mark, and the file has not changed since then.
 	m := end.mark
 	return m != nil && !end.torn && end.after == end.size && m.Source == c.File.Path && m.Size == c.File.Size && m.Changed == c.File.Changed && m.Parts == countParts(c.File), nil
 }
@@ -265,7 +266,8 @@ func (p *syncPass) writeHead() error {
 	}})
 }
 
-// readNew continues to read the client's file, and writes what is new.
+// readNew reads the client's file from p.from on, and writes what is new. Then it writes a mark,
+// which notes how far it read, and which prompts the person took back.
 func (p *syncPass) readNew(r conversation.Reader) error {
 	n, until := 0, p.afterMark
 	neverSearched := p.afterMark > 0 && p.nextMark.TakenBack == nil // an older gt wrote the last mark
@@ -387,7 +389,8 @@ func (p *syncPass) writeMark(next int64) error {
 	return p.w.addLine(&Line{Kind: Mark, Time: p.syncer.Now().UTC(), Mark: &at})
 }
 
-// writeEntry adds an entry, unless an earlier sync has written it.
+// writeEntry adds an entry, unless an earlier sync has written it or it repeats a TokenUsage.
+// Before the first one it writes the head of a new record, or that the client rewrote its file.
 func (p *syncPass) writeEntry(e conversation.Entry) error {
 	if !Kind(e.Kind).InConversation() {
 		return nil
@@ -513,7 +516,7 @@ func (p *syncPass) setCallText(l *Line, e conversation.Entry, clean func(string)
 // maxHidden limits the calls that wait for their results.
 const maxHidden = 256
 
-// isHidden reports whether the result of a call is left out.
+// isHidden reports whether the result of a call is left out, and forgets the call.
 func (p *syncPass) isHidden(call string) bool {
 	call = cmp.Or(call, noCall)
 	n := len(p.hidden)
