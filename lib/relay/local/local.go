@@ -32,8 +32,9 @@ import (
 	"gt/lib/text/lazyregexp"
 )
 
-// Join makes this host one of a fleet: it gets keys and a name if it has none. An empty
-// name stands for the machine's own. With ifNew, a host that has a name keeps it.
+// Join makes this host one of a fleet, also again after it has left: it gets keys and a name if it
+// has none. An empty name stands for the one that it has, else for the machine's own. With ifNew, a
+// host that has a name keeps it.
 func Join(state place.State, name string, ifNew bool) (peer.Host, error) {
 	hosts := peer.NewHosts(state)
 	own, err := hosts.LocalHost()
