@@ -91,8 +91,9 @@ func (r *Relay) askForFile(from *remoteHost, what string, want feed.Want) error 
 	return r.sendJSON(from, "ask", kindFile, q.id, want)
 }
 
-// answerFile sends a part of a file to the host that asks for it, unless it has asked for so much
-// that it has to wait: it asks again. Records leave a quarter for its letters and logs.
+// answerFile sends a part of a file to the host that asks for it. If the host has used up what it
+// may get for now (answerRate), answerFile sends nothing, and the host asks again later. Records
+// stop at the last quarter, which is for the host's letters and logs.
 func (r *Relay) answerFile(to *remoteHost, id string, body []byte) error {
 	var want feed.Want
 	if json.Unmarshal(body, &want) != nil || want.From < 0 {
@@ -174,7 +175,7 @@ func (r *Relay) takeFile(from *remoteHost, id string, body []byte) error {
 	from.asked[questionKey(c.Name)] = q
 	// The next part is twice as large, or half as large if this one took longer than partTakes.
 	if from.partSize = min(2*from.partSize, feed.MaxChunk); r.Now().Sub(q.firstAsked).Abs() > partTakes { // mutant never: TestSmallBeforeLarge
-		from.partSize = max(from.partSize/4, leastPart)
+		from.partSize = max(from.partSize/4, leastPart) // a quarter, because it was doubled
 	}
 	what, name, _ := strings.Cut(c.Name, "/")
 	c.Name = name
@@ -205,6 +206,7 @@ func (r *Relay) takeLog(from *remoteHost, c feed.Chunk, answer bool) error {
 		r.noteCompleteLogs(from)
 		return nil
 	}
+	// The host has no more, or an unasked chunk fits, or an answer is on its way already.
 	if answer && len(c.Data) == 0 || !answer && (taken || from.hasAsked(logFile+"/"+c.Name, r.Now())) {
 		return nil
 	}
@@ -264,7 +266,7 @@ func (r *Relay) parcelIDs(from *remoteHost) (ids []string) {
 	return ids
 }
 
-// readExpected returns what is noted of a long letter.
+// readExpected returns what is noted of a long letter that comes. ok is false without such a note.
 func (r *Relay) readExpected(from *remoteHost, id string) (e longLetter, ok bool) {
 	err := atomicfile.ReadJSON(r.parcelPath(from, id, ".json"), 4096, &e)
 	return e, err == nil
@@ -277,7 +279,8 @@ func (r *Relay) dropParcel(from *remoteHost, id string) error {
 	return errors.Join(atomicfile.Remove(r.parcelPath(from, id, ".json")), feed.Discard(r.parcelPath(from, id, ".part")))
 }
 
-// askForParts asks a host for the next parts of its long letters.
+// askForParts asks a host for the next parts of its long letters. It drops those for which this
+// host has waited longer than parcelLifetime.
 func (r *Relay) askForParts(from *remoteHost, now time.Time) {
 	asks := 0
 	for _, id := range r.parcelIDs(from) {
@@ -325,7 +328,8 @@ func (r *Relay) takePart(from *remoteHost, c feed.Chunk) error {
 	return r.askForPart(from, c.Name)
 }
 
-// deliverLong delivers a long letter that is complete.
+// deliverLong delivers a long letter that is complete. It discards one with a wrong checksum, so
+// that it comes again.
 func (r *Relay) deliverLong(from *remoteHost, id string, e longLetter) error {
 	if r.isFull(from) { // its last part comes again
 		return nil
