@@ -170,8 +170,8 @@ func (s *Slot) Put(h home.Home, session string, o *Handover, d atomicfile.Durabi
 	return nil
 }
 
-// GiveBack makes a hand-over that a session took wait again, unless a newer one waits. The
-// caller holds the home's lock.
+// GiveBack makes the hand-over of session wait again if the session by took it, unless a newer one
+// waits. The caller holds the home's lock.
 func GiveBack(h home.Home, session, by string) error {
 	o, _, err := load(takenPath(h, session))
 	if o == nil || o.TakenBy != by {
@@ -188,7 +188,8 @@ func GiveBack(h home.Home, session, by string) error {
 	return atomicfile.Remove(takenPath(h, session))
 }
 
-// Find returns the hand-over with a note, one that waits or the latest that was taken, or nil.
+// Find returns the hand-over whose note has the id note: one that waits, the latest that was taken,
+// or one that is kept in these as Earlier; nil if there is none.
 func Find(h home.Home, note string) *Handover {
 	for _, dir := range []string{"waiting", "taken"} {
 		names, _ := atomicfile.Files(h.Path("handover", dir))
