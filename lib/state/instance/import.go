@@ -110,8 +110,8 @@ func (s Store) Importable(i Imported) (added []*Instance, err error) {
 	return selectNew(i.Instances, there)
 }
 
-// selectNew returns the instances of all that are not among those there, each with a name. The error
-// joins what is wrong with any of them.
+// selectNew returns the instances of all that are not among those there. It names those without a
+// name, and clears their Managed. The error joins what is wrong with any of them.
 func selectNew(all, there []*Instance) (added []*Instance, err error) {
 	known, names := map[ID]*Instance{}, map[string]bool{}
 	parents, seen := map[ID]ID{}, map[ID]bool{}
@@ -129,7 +129,7 @@ func selectNew(all, there []*Instance) (added []*Instance, err error) {
 			bad = fmt.Errorf("another has its id %s", in.ID)
 		case other != nil && (other.Path != in.Path || other.Agent != in.Agent):
 			bad = fmt.Errorf("%s, in '%s', has its id %s", other.Name, other.Path, in.ID)
-		case other != nil:
+		case other != nil: // it was imported before
 		case in.Name != "" && names[fold.Name(in.Name)]:
 			bad = Taken(there, in.Name)
 		default:
