@@ -58,8 +58,8 @@ type Agent struct {
 	Host string `json:"host"`
 }
 
-// FindAgents returns the agents of a host that a name means there, as instance.Matchers tells, and
-// the hint for one that means none.
+// FindAgents returns the agents of a host that a name means there: as instance.Matchers tells, else
+// by Actor. If it means none, hint names agents that are called like it, or is otherwise.
 func FindAgents(all []Agent, name, otherwise string) (found []Agent, hint string) {
 	of := map[*instance.Instance]Agent{}
 	var instances []*instance.Instance
