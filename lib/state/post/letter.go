@@ -99,7 +99,8 @@ func storeOf(stores Stores, template string) (in instance.Store, err error) {
 	return found[0], nil
 }
 
-// Held returns where work of another host is, as lease asks. With lease.Recall it is taken back.
+// Held returns in which state work of another host is here, for which lease asks: peer.Missing if
+// this host does not have it any more. With lease.Recall the work is taken back.
 func Held(from peer.Host, lease peer.Lease, stores Stores) (peer.Try, error) {
 	t := peer.Try{Letter: lease.Letter, State: peer.Missing}
 	in, err := storeOf(stores, lease.Template)
