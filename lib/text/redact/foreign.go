@@ -24,7 +24,7 @@ var foreign = []string{
 func (sc *scanner) isForeign(n int) bool {
 	const longest = 32 // bytes of a word
 	before := sc.s[max(sc.done, n-longest):max(n, sc.done)]
-	plain := !strings.HasSuffix(before, "passe") // no other word ends in as many plain letters
+	plain := !strings.HasSuffix(before, "passe") // the others never end in 11 plain letters
 	for i := len(before) - 1; plain && i >= 0 && i > len(before)-12; i-- {
 		plain = before[i] < 0x80
 	}
@@ -118,7 +118,8 @@ func endsWith(words, end string) bool {
 
 // findForeignWords finds a wallet's words that are none of BIP39's English ones, behind a label whose
 // first word ends at s[end]. It takes only a number of words that wallets have (12 to 33), alone on
-// the rest of their line, of which none is as short as the small words of a sentence.
+// the rest of their line, of which none has more than 12 letters, or as few as the small words of a
+// sentence. It returns 0, 0 if there are no such words.
 func (sc *scanner) findForeignWords(_, end int) (from, to int) {
 	s := sc.s
 	sign := strings.IndexAny(s[end:min(len(s), end+maxName/2)], ":=：\n")

@@ -8,7 +8,8 @@ import (
 
 // Settings: a name that suggests a secret, and its value.
 
-// findSetting finds the value of a setting whose name ends before s[i], which is '=' or ':'.
+// findSetting finds the value of a setting whose name ends before s[i], which is '=' or ':'. It
+// returns 0, 0 if that is no secret. It adds further values, as of a list, to sc.cells.
 //
 // For NAME=value in capitals, as in a .env file or before a command, the name is enough.
 // In any other form (password: x, "apiKey": "x", token = x) the value must look like a
@@ -21,7 +22,7 @@ func (sc *scanner) findSetting(i int) (from, to int) {
 		return 0, 0
 	case end < 0 && isCookie(name): // {"name": "Cookie", "value": "a=x"}
 		return likelyCookieValues(s, skipBlanks(s, i+1)+1)
-	case name == "kind":
+	case name == "kind": // of an object of Kubernetes
 		sc.addSecretData(end-len(name), i+1)
 		return 0, 0
 	}
@@ -74,8 +75,8 @@ func (sc *scanner) findSetting(i int) (from, to int) {
 }
 
 // findIDOrPassword finds the value of a setting that is a secret by its form and a name that is
-// otherwise none: the UUID of a SecretID, a key of an Azure account, and what follows the user
-// in auth: bob:x.
+// otherwise none: the UUID of a SecretID, a key of an Azure account or of Laravel, a one-time code,
+// and what follows the user in auth: bob:x.
 func (sc *scanner) findIDOrPassword(i int, name string) (from, to int) {
 	const account = 88 // of a key's base64
 	s := sc.s
@@ -84,7 +85,7 @@ func (sc *scanner) findIDOrPassword(i int, name string) (from, to int) {
 	}
 	last := name[len(name)-1] | 0x20
 	mayBeCode := last == 'e' && len(name) > 1 && name[len(name)-2]|0x20 == 'd'
-	if !mayBeCode && strings.IndexByte("dyhsnp12", last) < 0 { // of no name below
+	if !mayBeCode && strings.IndexByte("dyhsnp12", last) < 0 { // no name below ends like this
 		return 0, 0
 	}
 	switch lower := strings.ToLower(name); {
@@ -153,7 +154,7 @@ func (sc *scanner) findOneTimeCode(i int, name string) (from, to int) {
 	return spanIf(isNumber || isStrongSecret(word) && (name != "pin" || isMixedCase(word)), from, to)
 }
 
-// addCodes adds the codes that begin at s[i], some on a line, with the signs of a list.
+// addCodes adds one-time codes from s[i] on to sc.cells: some on a line, with the signs of a list.
 func (sc *scanner) addCodes(i int) {
 	s := sc.s
 	const most = 32
@@ -510,7 +511,7 @@ func (sc *scanner) findShortNamed(n, v int, name string) (from, to int) {
 	}
 	switch word := s[from:to]; {
 	case lower == "auth" || name == "_auth":
-		// The base64 of user:password. For _auth, any strong secret counts.
+		// The base64 of user:password. The name _auth also takes any other strong secret.
 		if len(word) < minValue || !isDockerAuth(word) && (lower != name || name == "auth" || !isStrongSecret(word)) {
 			return 0, 0
 		}
@@ -611,6 +612,7 @@ func (sc *scanner) nameAfter(v int) string {
 			p++
 			continue
 		}
+		// A key has = or : within three bytes. IndexByte returns -1 for each that is missing.
 		if key = !key && to < len(s) && strings.IndexByte(s[to:min(len(s), to+3)], '=')+strings.IndexByte(s[to:min(len(s), to+3)], ':') > -2; key {
 			word = strings.ToLower(s[p:to])
 		} else if isNameKey(word) {
@@ -679,7 +681,8 @@ func (sc *scanner) isPasswordArgument(i int) bool {
 	return false
 }
 
-// findNamedArgument finds the value in ("TOKEN", "x"). s[i] is the comma.
+// findNamedArgument finds the value behind the comma at s[i] if its name stands before that, as in
+// ("TOKEN", "x") and {password, "x"}, or if the call takes a password there: login("bob", "x").
 func (sc *scanner) findNamedArgument(i int) (from, to int) {
 	s := sc.s
 	n := sc.skipQuotesBack(i)

@@ -22,7 +22,8 @@ func wordAt(s string, i int, looks func(word string) bool) (from, to int) {
 	return spanIf(from < to && !isPlaceholder(s, from, to) && looks(s[from:to]), from, to)
 }
 
-// likelySecret finds the value at s[i] of a setting of that name, if it looks like a secret.
+// likelySecret finds the value at s[i] of a setting of that name, if it looks like a secret: a
+// token behind its scheme (Bearer x), an app's password in four words, or what is random enough.
 func likelySecret(s string, i int, name string) (from, to int) {
 	if isPasswordName(name) {
 		i = skipHashCall(s, i)
@@ -239,7 +240,7 @@ func hasManySigns(v string) bool {
 		if n := strings.IndexByte("!@#$%^&*?~", v[i]); n >= 0 {
 			signs |= 1 << n
 		} else if strings.IndexByte("(){}[]<>", v[i]) >= 0 {
-			signs |= 1 << 16
+			signs |= 1 << 16 // all brackets are one kind
 		}
 	}
 	// What looks like a tag of HTML must have further signs, or a digit.
