@@ -302,6 +302,7 @@ func outcomeOf(call *hook.Invocation) session.Outcome {
 // endWait limits the wait for the home's lock. A session whose end is not recorded counts as crashed.
 const endWait = 6 * time.Second
 
+// closeIn closes the session id of call's home, and records what is known of the client's run.
 func (e *end) closeIn(env *cli.Env, call *hook.Invocation, id session.ID, o session.Outcome, reason string) error {
 	if e.Hook && !call.Store.Exists(id) {
 		return nil // an unknown session
