@@ -77,7 +77,7 @@ func newNonce() string {
 	return hex.EncodeToString(nonce[:])
 }
 
-// askForFile asks a host for a part of a file.
+// askForFile asks a host for a part of a file. what is logFile, recordFile or letterFile.
 func (r *Relay) askForFile(from *remoteHost, what string, want feed.Want) error {
 	want.Name = what + "/" + want.Name
 	want.Most = from.partSize
