@@ -38,9 +38,9 @@ type setting struct{ section, sub, key, value string }
 
 func (s setting) name() string { return s.section + "." + s.key }
 
-// harmlessConfig returns the part of a repository's configuration that git gets to see: the
-// settings in words and names, and the branch's upstream. It leaves out values that need
-// escapes, so that nothing can be smuggled in.
+// harmlessConfig returns the part of a repository's configuration that git gets to see: what
+// wordSettings and pathSettings list, the branch's upstream, and what its remote fetches. It leaves
+// out values that need escapes, so that nothing can be smuggled in.
 func harmlessConfig(all []setting, branch string) []byte {
 	var b bytes.Buffer
 	put := func(s setting, value string) {
@@ -209,7 +209,7 @@ func hookText(script string) string {
 }
 
 // readIncludes returns the settings of a file and of those that it includes, at most four deep and
-// *budget files in all; with every also of those on a condition. home is what ~ stands for.
+// *budget files in all. With every, conditional includes count, too. home is what ~ stands for.
 func readIncludes(path, home string, depth int, budget *int, every bool) []setting {
 	if *budget--; *budget < 0 || depth > 3 {
 		return nil
