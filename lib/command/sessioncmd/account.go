@@ -220,8 +220,8 @@ func (c *restart) confirmAccount(at scope) error {
 	return env.Confirm(strings.Join(moves, "\n")+"\nGo on? [y/N] ", "nothing was restarted", "--yes")
 }
 
-// restartUnderAccount restarts an agent under another account. The conversation is copied after the agent
-// has ended, and stays under the old account, too.
+// restartUnderAccount restarts an agent under another account. It copies the conversation once the
+// agent has ended, and keeps the old one. If the start fails, the agent stays with the old account.
 func (c *restart) restartUnderAccount(at scope, held *instance.Locked) (string, error) {
 	client := at.Table().FindClient(held.Agent)
 	dir, err := accountFolder(at.Env, accountGuard(at, held.Instance), client, c.Account)

@@ -705,7 +705,7 @@ type attach struct {
 	Name string `arg:"" help:"The agent."`
 }
 
-// Run attaches the terminal to an agent. Inside tmux it switches the client to the agent's session.
+// Run attaches the terminal to an agent, inside tmux by switching the client, and acknowledges it.
 func (c *attach) Run(env *cli.Env, at scope) error {
 	if e, err := findOnHost(env, c.Name); err != nil {
 		return err
