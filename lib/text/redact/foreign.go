@@ -118,7 +118,7 @@ func endsWith(words, end string) bool {
 
 // findForeignWords finds a wallet's words that are none of BIP39's English ones, behind a label whose
 // first word ends at s[end]. It takes only a number of words that wallets have (12 to 33), alone on
-// the rest of their line, each of at most 12 letters, and none as short as "of" or "in".
+// the rest of their line, each of at most 12 letters, and none as short as "of" in ASCII.
 func (sc *scanner) findForeignWords(_, end int) (from, to int) {
 	s := sc.s
 	sign := strings.IndexAny(s[end:min(len(s), end+maxName/2)], ":=：\n")
