@@ -44,7 +44,8 @@ type Heartbeat struct {
 	Awake int64 `json:"awake,omitempty"`
 }
 
-// Touch writes a heartbeat atomically, without sync. It creates the home's state if necessary.
+// Touch writes a heartbeat, and its copy in a trusted town (Mirror): atomically, without sync. It
+// creates the home's state if necessary.
 func Touch(h home.Home, s Heartbeat) error {
 	if err := h.Prepare(); err != nil {
 		return err
