@@ -220,7 +220,7 @@ func (s *start) gather(records []*session.Record) *facts {
 	for i := range f.candidates {
 		c := &f.candidates[i]
 		if e := c.Promised(); e != nil && c.ID != f.session.ID && (c.Liveness == session.Ended || c.Liveness == session.Dead) {
-			c.Handoff = e // what it saved for itself after that is nobody's
+			c.Handoff = e // a later one, saved for itself, is nobody's: it has ended
 		}
 		if c.Handoff != nil {
 			f.leftHandovers = append(f.leftHandovers, f.leftBy(c))

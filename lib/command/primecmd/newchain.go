@@ -46,6 +46,7 @@ func (g *grammar) newChain(env *cli.Env, call *hook.Invocation) error {
 		return err
 	}
 	log, spare := eventlog.Log(call.Home.Town.Events()), eventlog.Log(call.Home.Town.SpareEvents())
+	// A command that is repeated after it was killed may have logged it already.
 	if log.LastEvent(spare, string(r.ID), eventlog.SessionStart, eventlog.SessionChain).Type != eventlog.SessionChain {
 		call.Warn(log.AppendOr(spare, call.Warn, now, eventlog.SessionChain, r.Actor, struct {
 			SessionID session.ID `json:"session_id"`
