@@ -156,7 +156,9 @@ func CurrentLocation(state place.State) *Location {
 	return &Location{boot, ns, host, state.Disk()}
 }
 
-// IsElsewhere reports whether what started there at that time cannot be seen from here.
+// IsElsewhere reports whether an agent that was started at w at that time may run where it cannot
+// be seen from here: on another machine, or in another PID namespace. A nil w, which says nothing,
+// counts as here.
 func (w *Location) IsElsewhere(started time.Time, state place.State) bool {
 	if w == nil {
 		return false

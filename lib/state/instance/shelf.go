@@ -40,7 +40,7 @@ func (h *Shelf) Read(s Store) (all []*Instance, unread error) {
 		known, ok := h.held[id]
 		if !ok || file == nil || !os.SameFile(file, known.file) || file.Size() != known.file.Size() || !file.ModTime().Equal(known.file.ModTime()) {
 			told := s
-			told.Warn = func(err error) { file = nil; s.warn(err) } // warn again each time
+			told.Warn = func(err error) { file = nil; s.warn(err) } // not held: each read warns
 			in, err := told.Get(id)
 			if err != nil && !errors.Is(err, ErrNone) {
 				unread = errors.Join(unread, err)
