@@ -154,7 +154,8 @@ var simpler = strings.NewReplacer("絕", "绝", "對", "对", "遠", "远", "務
 	"ё", "е", "i\u0307", "i")
 
 // language returns the language of a sentence, by its script or else by its marks; nil for
-// English and those that foreignKind knows.
+// English and those that foreignKind knows. The first that fits counts, so Japanese, which has
+// Chinese characters as well, comes before Chinese.
 func (s *sentence) language() *language {
 	latin := !strings.ContainsFunc(s.text, func(r rune) bool {
 		return r > unicode.MaxLatin1 && !unicode.Is(unicode.Latin, r) && unicode.IsLetter(r)

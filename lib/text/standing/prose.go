@@ -79,7 +79,7 @@ func (r *reader) read(bare, text string, indented bool) {
 		r.in = followingLines
 		return
 	case strings.ContainsAny(bare[:1], ">|<"), isOutput(bare), indented && text == bare && !r.open:
-		r.open = false
+		r.open = false // a quoted line, a table, a tag, output or code
 		return
 	case r.open && text == bare:
 		r.lines[len(r.lines)-1].text += " " + text
@@ -89,7 +89,7 @@ func (r *reader) read(bare, text string, indented bool) {
 		}
 		r.lines = append(r.lines, line{text, isItem && r.in == rules})
 	}
-	// A short line ends what it says.
+	// A line of less than 50 characters was not wrapped, and ends what it says.
 	last, _ := utf8.DecodeLastRuneInString(bare)
 	r.open = utf8.RuneCountInString(bare) >= 50 && !strings.ContainsRune(".!?:;。！？", last)
 }
@@ -146,5 +146,5 @@ func isOutput(line string) bool {
 		len(first)-len(strings.TrimLeft(first, "[(0123456789:-/.T")) >= 5 || // a date, or a time
 		place != "" && unicode.IsDigit(rune(place[0])) || // a/b.go:12:3:
 		named && (strings.HasSuffix(head, "Error") || strings.HasSuffix(head, "Exception") || strings.HasSuffix(head, "]")) ||
-		strings.IndexByte("{}\\", line[len(line)-1]) >= 0 || strings.HasSuffix(line, ");")
+		strings.IndexByte("{}\\", line[len(line)-1]) >= 0 || strings.HasSuffix(line, ");") // code
 }
