@@ -72,7 +72,9 @@ func (f *Failed) Unwrap() error { return f.Err }
 // maxStderr bounds Stderr, in bytes.
 const maxStderr = 4 << 10
 
-// Run runs the program. Its output may contain secrets: neither result nor error is redacted.
+// Run runs the program and returns what it printed. The error is a Failed for an exit status other
+// than 0, wraps ErrLate or ErrTooMuch, or is ctx's; the result then has what was printed until its
+// end. It may contain secrets: neither result nor error is redacted.
 func (p Program) Run(ctx context.Context) (Result, error) {
 	within, cancel := context.WithTimeout(ctx, p.Within)
 	defer cancel()
@@ -180,6 +182,7 @@ func (o *outputPipe) close(wait time.Duration) {
 	_ = o.read.SetReadDeadline(time.Now())
 	<-o.done
 	_ = o.read.SetReadDeadline(time.Time{})
+	// At the deadline the copy stopped, whatever the pipe had. One direct read takes all of that.
 	if in, err := o.read.SyscallConn(); err == nil {
 		_ = in.Read(func(fd uintptr) bool {
 			buf := make([]byte, pipeSize)
