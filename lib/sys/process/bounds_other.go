@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BoundsOf returns the bounds of the process with that PID. The system tells user and groups.
+// BoundsOf returns the bounds of the process with that PID. macOS tells only user and groups.
 func BoundsOf(pid int) (Bounds, error) {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {

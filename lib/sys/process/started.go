@@ -23,7 +23,7 @@ func AgentEnviron(agent string, isClient func(name string) bool) (environ []stri
 		case err != nil: // the top of this PID namespace
 			environ, err := startEnviron(wrapper)
 			return environ, false, err
-		case IsShell(name) || name == "timeout":
+		case IsShell(name) || name == "timeout": // it runs the hook for a process above it
 		case isClient(name) || name == agent:
 			environ, err := startEnviron(originalProcess(pid, name))
 			return environ, isClient(name), err
@@ -63,7 +63,7 @@ const maxRelaunched = 4
 
 // originalProcess returns the process that a person started, if pid is a script that restarted
 // itself, as Qwen Code and Gemini CLI do to get other node flags. The restart may have
-// added a project's .env to its environment. For others origin returns pid.
+// added a project's .env to its environment. For any other process it returns pid.
 func originalProcess(pid int, name string) int {
 	if !IsInterpreter(name) {
 		return pid
@@ -90,7 +90,8 @@ func isRelaunched(args, above []string) bool {
 	return len(a) > 0 && len(b) > 0 && samePath(a[0], b[0]) && slices.Equal(a[1:], b[1:])
 }
 
-// samePath reports whether node makes the path made from the given one: absolute, with its links.
+// samePath reports whether made can be what node made of the given path of a script: node makes it
+// absolute and keeps its links. In which folder that was is not known, so the ends are compared.
 func samePath(made, given string) bool {
 	given = filepath.Clean(given)
 	if filepath.IsAbs(given) {
