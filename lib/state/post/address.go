@@ -158,7 +158,7 @@ func Return(h home.Home) (string, error) {
 			return name, nil
 		}
 	}
-	if h.Problem != nil {
+	if h.Problem != nil { // nobody can answer it; only an unusable state is an error
 		return h.Dir, h.Town.State.Check()
 	}
 	return h.Dir, h.Prepare()
@@ -288,10 +288,11 @@ func singleRecipient(all []Recipient, name string) (Recipient, error) {
 
 func unknownName(name string) error { return fmt.Errorf("%w: '%.80s'", ErrNone, name) }
 
-const mostNamed = 3
+const mostNamed = 3 // hosts that WaitsFor names in one reason; the others it counts
 
-// WaitsFor returns why no host gets work of a template that any host may do, as far as this
-// host knows: "" if there are sessions for it, which may be busy. here are the stores here with it.
+// WaitsFor returns why work of a template, which any host may do, waits: why none of the hosts that
+// this one knows gets it. It is "" if one has sessions for the work, which may be busy. here are
+// this host's stores with the template.
 func WaitsFor(state place.State, here []instance.Store, template string, now time.Time) (string, error) {
 	var idle, denied, away, unread []string
 	for _, s := range here {
