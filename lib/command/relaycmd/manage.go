@@ -134,6 +134,7 @@ type rename struct {
 	Name string `arg:"" help:"Its new name here."`
 }
 
+// Run gives this host, or another one, another name here, while no relay runs.
 func (c *rename) Run(env *cli.Env) error {
 	f, own, err := openJoined(env)
 	if err != nil {
@@ -171,6 +172,7 @@ type forget struct {
 	Host string `arg:"" completer:"host" help:"The host."`
 }
 
+// Run refuses the letters that wait for a host, and removes what is known of the host here.
 func (c *forget) Run(env *cli.Env) error {
 	f, h, err := openWithHost(env, c.Host)
 	if err != nil {
@@ -232,7 +234,8 @@ func (c *leave) Run(env *cli.Env) error {
 	return nil
 }
 
-// refuseUnsent sets letters aside that wait and will not be sent, and returns how many.
+// refuseUnsent sets the letters aside that wait and match, as refused for that reason, and returns
+// how many. A session that was to travel in one is taken back.
 func (f fleetFiles) refuseUnsent(reason string, matches func(peer.Letter) bool) (n int, err error) {
 	all, err := f.outbox.ReadLetters()
 	if err != nil {
