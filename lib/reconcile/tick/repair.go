@@ -10,8 +10,8 @@ import (
 const AnyValue = -1
 
 // Repair is a row of Repairs: what is done with a session in a state, with or without a
-// marker, a runtime and a pool. In Marker and Pool, 1 is yes and 0 is no; Runtime holds a
-// Liveness.
+// marker, by which it gets work, a runtime and a pool. In Marker and Pool, 1 is yes and 0 is no;
+// Runtime holds a Liveness.
 type Repair struct {
 	State   lifecycle.State
 	Marker  int
