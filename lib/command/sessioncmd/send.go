@@ -59,6 +59,7 @@ func (c *sendPrompt) Run(env *cli.Env, at scope) error {
 func (c *sendPrompt) sendToEach(at scope, names []string, text string) error {
 	env := at.Env
 	var all []*instance.Instance
+	// told has the agents that are in all: an instance's id, or NAME@HOST.
 	told := map[string]bool{}
 	for _, name := range names { // checks each and drops doubles; nothing is sent yet
 		e, err := findOnHost(env, name)
@@ -215,7 +216,7 @@ func (c *sendPrompt) sendTo(at scope, name, text string) (s sentPrompt, report s
 		to.ShowsPrompt = func(since time.Time) send.Sight {
 			if m.Record == nil || readers.FindReader(m.Record.Agent) == nil ||
 				m.Record.Transcript == "" && files.Path(m.Record.Agent, env.Getenv, m.Record.CWD, string(m.Record.ID)) == "" {
-				return send.Unknown
+				return send.Unknown // there is no conversation to read
 			}
 			if a, _, _ := lastAnswer(at, m, text, since); a.hasPrompt {
 				return send.Seen
@@ -223,6 +224,7 @@ func (c *sendPrompt) sendTo(at scope, name, text string) (s sentPrompt, report s
 			return send.Absent
 		}
 	}
+	// Where gt does not know the client's input box, Send cannot see that the client asks.
 	if !to.Client.KnowsInput() && (m.Reason == status.Permission || m.Reason == status.Question) {
 		return s, "", explainRefusal(m, send.ErrAsks)
 	}

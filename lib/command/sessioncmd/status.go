@@ -114,7 +114,7 @@ func (c *summed) print(env *cli.Env, by map[status.Status][]fleet.Member) error 
 	for _, s := range roster.StatusOrder[:3] { // waiting, error, running
 		for _, m := range by[s] {
 			if m.NeedsLogin || s == status.Running && m.SilentFor == 0 {
-				continue
+				continue // it has a row already, or works as it should
 			}
 			does := roster.StatusText(m)
 			if !m.Since.IsZero() && m.SilentFor == 0 {

@@ -61,8 +61,8 @@ func (c *stop) Run(env *cli.Env, at scope) error {
 	})
 }
 
-// newStopper stops agents: with now it does not let the client exit by itself, and with wanted it
-// keeps the desired state, for a restore.
+// newStopper returns what stops agents: with now it does not let the client exit by itself, and
+// with wanted it keeps the desired state, for a restore.
 func newStopper(at scope, now, wanted bool) launch.Stopper {
 	return launch.Stopper{Env: at.Env, Store: at.Store, Table: at.Table(), Now: now, KeepsDesired: wanted}
 }
@@ -276,7 +276,8 @@ const readTime = 2 * time.Second // how long the caller has to read the output b
 
 // detach starts a detached copy of the command if the command runs below an agent that it
 // ends, and reports whether it did. Ending the agent would otherwise end the command first. Before
-// that, cut asks about agents that are busy; now is its flag.
+// that, cut asks about agents that are busy; now is its flag. done is what becomes of the agents in
+// a word, such as stopped.
 func (w outliveFlag) detach(at scope, s agentSelection, now bool, done string) (bool, error) {
 	env := at.Env
 	if w.Outlive > 0 { // this is the copy
