@@ -97,7 +97,7 @@ func foreignLink(path string) bool {
 		}
 		path = filepath.Join(to, rest)
 	}
-	return true
+	return true // the kernel follows no more either
 }
 
 // passwd returns a user's name and home in /etc/passwd, or "". os/user would need cgo.
@@ -226,7 +226,7 @@ func (s State) Check() error {
 	case !info.IsDir():
 		return atomicfile.Error("use", string(s), errors.New("not a folder"))
 	case atomicfile.Owner(info) != os.Geteuid() && (atomicfile.Owner(info) != 0 || info.Mode().Perm()&0o005 == 0):
-		return &OthersError{s, atomicfile.Owner(info)}
+		return &OthersError{s, atomicfile.Owner(info)} // root's will do if others can read it
 	case info.Mode().Perm()&0o022 != 0:
 		return atomicfile.Error("use", string(s), errors.New("other users can write to it; chmod 700 makes it private"))
 	}
@@ -303,10 +303,10 @@ func entryName(real string) string {
 	return name + "-" + hex.EncodeToString(sum[:16])
 }
 
-// hashLength is the length of the hash that ends a key.
+// hashLength is the length of the hash that ends an entryName.
 const hashLength = 32
 
-// maxName bounds the readable part of a key, in bytes.
+// maxName bounds the readable part of an entryName, in bytes.
 const maxName = 60
 
 // ConfigHome returns the folder of the person's settings, $XDG_CONFIG_HOME (~/.config), or ""
