@@ -56,7 +56,7 @@ const (
 )
 
 // startTyper starts the process that types, for the agent that this process becomes, in that
-// folder and environment.
+// folder and environment. It notes in the pane that the prompt waits (see FirstPromptState).
 func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []string) (err error) {
 	f.Pane, f.Dir, f.Vars, f.Began = pane, dir, map[string]string{}, time.Now()
 	for _, kv := range environ {
@@ -80,11 +80,13 @@ func (f FirstPrompt) startTyper(server tmux.Server, pane, dir string, environ []
 		return err
 	}
 	b := tmux.NewBuffer()
+	// Of TMUX, gt reads only the socket (tmux.FromEnv).
 	around := "TMUX=" + term.Quote(string(server)+",0,0") + " TMUX_PANE=" + term.Quote(pane)
 	return server.RunShell(b, data, around+" exec "+term.Quote(self)+" --exec "+string(b))
 }
 
 // typeInto types the text once the agent takes it, and notes the state, which the starter reads.
+// It returns nil also if the agent or its pane is gone before.
 func (f FirstPrompt) typeInto(server tmux.Server) error {
 	quietTime := calmTime // how long the box has to be there before the text is typed
 	switch {
@@ -138,7 +140,7 @@ func (f FirstPrompt) typeInto(server tmux.Server) error {
 		case err != nil:
 			note(failedPrefix + err.Error())
 		default:
-			note("")
+			note("") // it has got the text
 		}
 		return err
 	}
@@ -176,7 +178,7 @@ func (f FirstPrompt) target(server tmux.Server) send.Target {
 	to.LastPrompt = func() (time.Time, string) {
 		if r := record(); r != nil {
 			doing := activity.Read(h, r.ID)
-			return doing.Prompted, doing.Request // not LastPrompt: the text may be the opening itself
+			return doing.Prompted, doing.Request // LastPrompt hides an opening; this may be one
 		}
 		return time.Time{}, ""
 	}
@@ -265,7 +267,7 @@ const (
 )
 
 // FirstPromptState returns the state of an agent's first prompt: it is pending, the client
-// asks something first, or typing it failed.
+// asks something first, or typing it failed. All are zero once it was typed.
 func FirstPromptState(server tmux.Server, pane string) (pending, asked bool, failure string) {
 	word, err := server.NoteOf(pane, firstNote)
 	if err != nil { // tmux is busy or the pane is gone, which others notice
