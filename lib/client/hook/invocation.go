@@ -132,8 +132,9 @@ func NewInvocation(env *cli.Env, flags Flags) *Invocation {
 	return inv
 }
 
-// fillFromClient finds what a client does not tell its hooks: whether it is this client, whose
-// subagent the session is, and where the client is.
+// fillFromClient sets what a client does not tell its hooks: isForeign for another program's
+// conversation, ID for a subagent's hook (its own id goes to Input.AgentID), and Dir for a client
+// that RunsElsewhere. The hook of such a client is foreign, too, if the session has no home.
 func (c *Invocation) fillFromClient(client *contract.Client, state place.State) {
 	c.isForeign = client.OwnsTranscript != nil && !client.OwnsTranscript(c.Input.Transcript)
 	if client.ParentSession != nil && c.ID != "" {

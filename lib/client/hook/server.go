@@ -17,9 +17,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// A server hands down another window's variables. The first list names the window, the second
-// who works in it. The third can be right for all windows, if no folder is in a town of its
-// own.
+// A server runs the hooks of all windows and hands down the variables of another one. The first
+// list names the window, the second who works in it. The third can be right for all windows, if
+// no folder is in a town of its own.
 var (
 	windowVars  = []string{"TMUX", "TMUX_PANE", "GT_SESSION", instance.Variable}
 	sessionVars = []string{"GT_SESSION_ID", "GT_SESSION_UUID", "GT_HOME", "GT_ROLE", "GT_RIG", "GT_AGENT", "GT_PROCESS_NAMES", "BD_ACTOR"}
