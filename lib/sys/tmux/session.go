@@ -48,9 +48,9 @@ func IsInstalled() bool {
 	return err == nil
 }
 
-// New creates a detached session, and starts the server if necessary. A session of that
-// name that New made for the same Mark, whose pane is gone, gets a new window instead: somebody
-// else's panes are in it. If New fails, there is neither pane nor buffer.
+// New creates a detached session, and starts the server if necessary. If there still is the session
+// that New made for the same Mark, without its pane, because somebody else's panes are in it, New
+// makes a window there instead. If New fails, there is neither pane nor buffer.
 func (s Server) New(n NewSession) (Pane, error) {
 	if n.Name == "" || strings.ContainsAny(n.Name, ":.#") || len(n.Command) < 2 {
 		return Pane{}, fmt.Errorf("cannot start the tmux session '%s'", n.Name)
@@ -93,8 +93,8 @@ func (s Server) IsLeftover(session, mark string) bool {
 }
 
 // tmux 3.1 to 3.6 ends with all its sessions when it makes a window while the person's
-// window-size is manual. freeSize switches that off, and fixSize on again. Of what stands between
-// them nothing waits, as load-buffer does for its input: other calls run meanwhile.
+// window-size is manual. freeSize switches that off, and fixSize on again. No command between them
+// may wait for something, as load-buffer does for its input: other calls would run meanwhile.
 var (
 	freeSize = []string{"if-shell", "-F", "#{==:#{window-size},manual}", "set-option -g @gt-size manual ; set-option -g window-size largest"}
 	fixSize  = []string{"if-shell", "-F", "#{@gt-size}", "set-option -g window-size manual ; set-option -g -u @gt-size"}
@@ -317,6 +317,7 @@ func (s Server) KillPane(id string) error {
 // the person sits. tmux itself would only fail when it is asked to.
 func UsableTerminal(kind string) string {
 	tput, err := process.LookPath("tput", "", os.Environ())
+	// knows assumes without tput that the machine knows any terminal but a dumb one.
 	knows := func(kind string) bool {
 		return kind != "" && (err != nil && kind != "dumb" || err == nil && exec.Command(tput, "-T", kind, "clear").Run() == nil)
 	}
