@@ -101,8 +101,9 @@ func nextState(before activity.State, in hook.Input, noted bool) (after activity
 // meanwhile. A larger difference means that the clock was set back.
 const maxClockSkew = 10 * time.Second
 
-// recordState stores the session's state after this event, and reports whether it changed. It
-// ignores an event older than the stored state (maxClockSkew). prompt is what the person typed.
+// recordState stores the session's state and worktree after this event. It returns the state, and
+// in noted whether the event changed it: one older than the stored state does not (maxClockSkew).
+// prompt is what the person typed, "" for another event.
 func recordState(call *hook.Invocation, before activity.State, prompt string, now time.Time) (after activity.State, noted bool, err error) {
 	at, err := currentWorktree(call, before)
 	call.Warn(err)
@@ -186,7 +187,8 @@ func typedPrompt(env *cli.Env, call *hook.Invocation) string {
 		return ""
 	}
 	prompt := conversation.TypedWords(call.Input.Prompt)
-	// A reader of the conversation tells the texts that clients add by themselves from a person's.
+	// If the end of the turn reads the conversation, it finds a long prompt there, and tells the
+	// texts that clients add by themselves, in tags, from a person's.
 	isTagged := strings.HasPrefix(prompt, "<")
 	if isRead := !registry.RecordsHooks(call.Agent); isRead && (isTagged || len(prompt) > maxKept) {
 		return ""
