@@ -89,7 +89,8 @@ func (Reader) Find(store string, each func(conversation.File)) error {
 const maxDepth = 8
 
 // findSubagents lists a session's subagents in a folder, and those in the folders below: a
-// workflow's agents are in workflows/<run>.
+// workflow's agents are in workflows/<run>, beside its journal.jsonl. So below the first folder
+// only names that begin with agent- count.
 func findSubagents(found *conversation.Finding, dir string, parent session.ID, depth int) {
 	for _, e := range found.List(dir) {
 		switch name, ok := strings.CutSuffix(e.Name(), ".jsonl"); {
@@ -102,7 +103,7 @@ func findSubagents(found *conversation.Finding, dir string, parent session.ID, d
 }
 
 // Metadata follows the client's own rule for titles: the person's, then the client's,
-// then its older summary.
+// then its older summary. What both ends of the file lack, it seeks from the front up to MaxFront.
 func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	h := header{Metadata: conversation.Metadata{ID: f.ID, Parent: f.Parent}}
 	h.unnamed = f.Parent == "" && strings.HasPrefix(string(f.ID), "agent-")
@@ -228,7 +229,7 @@ func modelOf(rec record) string {
 }
 
 // Read gives the records in order, without what the person took back (/rewind) but for
-// its tokens.
+// its tokens. At the end of a summary it gives the tasks, which are in files of their own.
 func (Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	isSubagent := f.Parent != "" || strings.HasPrefix(string(f.ID), "agent-")
 	var gone map[int64]bool
@@ -546,7 +547,7 @@ func (r *records) giveCost(e conversation.Entry, rec record) {
 func (Reader) PlainText(conversation.File) bool { return true }
 
 // IsSilent recognises the client's own records and its attachments for the model, which are
-// most of a short transcript.
+// most of a short transcript, and unless tools is set also the results of tools.
 func (Reader) IsSilent(record []byte, tools bool) bool {
 	front := record[:min(len(record), 512)]
 	if kind, ok := bytes.CutPrefix(front, []byte(`{"type":"`)); ok {
