@@ -85,6 +85,7 @@ func redactText(s string, values []string) string {
 	shown, seams := s, []int(nil)
 	// mutant never: TestFormsTimesWrappings
 	if !plain.IsText(s) || strings.ContainsRune(s, utf8.RuneError) { // U+FFFD stands for an invalid byte
+		// No escape sequence may swallow the beginning of a token, or a secret that it carries.
 		shown, seams = plain.Visible(s, plain.Keep{
 			Begins: beginsShape,
 			Holds:  func(s string) bool { return redactOnce(s, values, nil) != s },
@@ -164,7 +165,8 @@ func mergeSpans(some, more []span) []span {
 	return kept
 }
 
-// findByForm returns the secrets in s that are recognized by their form.
+// findByForm returns the secrets in s that are recognized by their form. At each character that can
+// indicate one it asks findAt, whose secret may also lie before that character.
 func findByForm(s string, seams []int) []span {
 	var found []span
 	sc := scanner{s: s, keyEnd: -1, index: shapeIndex(), seams: seams}
@@ -249,6 +251,7 @@ func secretsOf(name, v string) []string {
 		if slices.Contains(commonWords, strings.ToLower(v)) {
 			return nil
 		}
+		// A short value is part of too many words, unless it is a password and looks like one.
 		if len(v) < minValue && !(isPasswordName(name) && looksSecret(v, minPassword)) || isPath(v) {
 			return nil
 		}
@@ -282,7 +285,7 @@ func credentialsOf(name, v string) []string {
 // writtenForms returns the forms of a value to search for: as it is, in JSON, in URLs and as
 // text on a terminal.
 func writtenForms(v string) []string {
-	if strings.Contains(Mark, v) {
+	if strings.Contains(Mark, v) { // it would be found in each Mark again
 		return nil
 	}
 	quoted, _ := json.Marshal(v) // a string always marshals
@@ -331,6 +334,7 @@ type scanner struct {
 // findAt returns the span of the secret that s[i] indicates; to is 0 if there is none. The
 // number of bytes that it examines is bounded, or it examines them only once.
 func (sc *scanner) findAt(i int) (from, to int) {
+	// A command with a secret argument is found by one of its characters (see positions).
 	if sc.index.commands[sc.s[i]&(1<<7-1)] != nil {
 		if from, to = sc.findByPosition(i); to > 0 {
 			return from, to
