@@ -201,7 +201,7 @@ func (m *model) showSnapshot(s snapshot) tea.Cmd {
 	for i := range m.rows {
 		r := &m.rows[i]
 		switch since, ok := before[r.key]; {
-		case ok && since.Equal(r.Since):
+		case ok && since.Equal(r.Since): // it did so before
 		case r.silent() && m.notified.RunsFor(activity.Silent):
 			c := command{env: m.env, words: []string{"gt-session", "notify", "silent"}, dir: m.env.Dir, environ: m.env.Environ, timeLimit: commandTime}
 			told = func() tea.Msg { c.run(); return nil }
@@ -314,6 +314,7 @@ func (m *model) scrollToChosen() {
 		top-- // with its heading
 	}
 	height := m.listHeight()
+	// The list moves as little as possible, and leaves no empty lines below its end.
 	m.offset = max(min(m.offset, top, len(m.items)-height), at-height+1, 0)
 }
 
@@ -375,7 +376,7 @@ func (m *model) chooseNext() {
 // handleMouse moves the choice with the wheel. A click chooses a row, a double click attaches to it.
 func (m *model) handleMouse(msg tea.MouseMsg) tea.Cmd {
 	at := msg.Mouse()
-	m.sought.acted = true
+	m.sought.acted = true // the result of a search leaves the choice alone
 	switch msg.(type) {
 	case tea.MouseWheelMsg:
 		by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheel, tea.MouseWheelDown: wheel}[at.Button]
