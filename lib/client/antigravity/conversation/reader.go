@@ -177,8 +177,8 @@ const (
 )
 
 // personText returns what a step has of the person or, in a subagent's conversation, of the agent
-// that started it, whose steps can have another source. What hooks and the client add in their name
-// is not theirs, and of a step without a type only the source tells whose it is.
+// that started it, without what hooks and the client add in their name. Such a step has the source
+// of a person and the type USER_INPUT or none; for a subagent, USER_INPUT is enough.
 func personText(r gjson.Result, subagent bool) (text string, ok bool) {
 	if kind := r.Get("type").Str; kind != "" && kind != userInput || !subagent && r.Get("source").Str != byUser || kind == "" && r.Get("source").Str != byUser {
 		return "", false
@@ -246,7 +246,7 @@ func entriesOf(r gjson.Result, subagent, encodedTwice bool) (all []conversation.
 	case kind == "ERROR_MESSAGE":
 		content = cmp.Or(content, r.Get("error").Str)
 		give(conversation.Entry{Kind: conversation.Result, Text: content, Failed: true})
-	case source == fromModel && kind != "":
+	case source == fromModel && kind != "": // any other type is that of a tool's result
 		give(conversation.Entry{
 			Kind: conversation.Result, Text: content,
 			Failed: r.Get("status").Str == "ERROR" || kind == "RUN_COMMAND" && strings.Contains(content, "The command failed with exit code: "),
