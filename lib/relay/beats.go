@@ -45,7 +45,8 @@ type beatState struct {
 	askCount int       // since the host was last heard
 }
 
-// beatInterval returns how often this host beats.
+// beatInterval returns how often this host beats: each Beat with up to Small hosts, and with more
+// less often in proportion.
 func (r *Relay) beatInterval(now time.Time) time.Duration {
 	hosts := 1
 	for _, m := range r.remotes {
@@ -56,7 +57,7 @@ func (r *Relay) beatInterval(now time.Time) time.Duration {
 	return min(r.Beat*time.Duration(max(hosts, r.Small))/time.Duration(r.Small), beatLatest)
 }
 
-// sendBeat says that this host is there, if it is time to.
+// sendBeat says that this host is there, if it is time to: not later than its last beat has said.
 func (r *Relay) sendBeat(_ context.Context, now time.Time) error {
 	every := r.beatInterval(now)
 	if now.Sub(r.lastBeat).Abs() < min(every, r.promisedEvery) {

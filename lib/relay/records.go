@@ -38,8 +38,8 @@ type recordExchange struct {
 	copies *mirror.Copies // of its records
 	asked  time.Time      // when something was asked for
 	tries  int            // how often in vain
-	// listCame reports whether its list came since it has connected, and listedAt is when it
-	// was asked for without that.
+	// listCame reports whether its list came since it has connected, and listedAt is when this
+	// host asked for the list because it had not come.
 	listCame bool
 	listedAt time.Time
 
@@ -72,7 +72,7 @@ func (r *Relay) tellOfRecords(now time.Time) error {
 		}
 		exchange, may := &m.records, m.mayRead()
 		if r.Records == nil || m.host.IsAway(now) || !may && !exchange.mayRead {
-			continue
+			continue // this host keeps none, or the other is away, or knows that it may not
 		}
 		if may && !scanned {
 			scanned = true
@@ -214,7 +214,8 @@ func (r *Relay) askForRecords(from *remoteHost, now time.Time) error {
 	return nil
 }
 
-// isCopying reports whether records are being copied, from or to a host that is there.
+// isCopying reports whether records are being copied, from or to a host that is there: a part was
+// sent just now, parts are missing that were not asked for in vain, or a list may still come.
 func (r *Relay) isCopying(now time.Time) bool {
 	for _, m := range r.remotes {
 		exchange := &m.records
