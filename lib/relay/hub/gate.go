@@ -113,7 +113,8 @@ func (h *Hub) markProved(number string) {
 	}
 }
 
-// isProved reports whether the key is the host's, or it has none. A client hears of it before it sends.
+// isProved reports whether the server has seen that the key is the host's, or the host has none
+// (see key). A relay sends its first message after the server has told it so.
 func (g *gate) isProved() bool {
 	g.hub.mu.Lock()
 	defer g.hub.mu.Unlock()
@@ -287,7 +288,7 @@ func (g *gate) forwardPublish(rest string) error {
 		return errors.New("a message without a size")
 	}
 	if !g.isProved() {
-		return errors.New("a message before the key is proved") // its limits are another host's
+		return errors.New("a message before the key is proved") // whose limits apply is not known
 	}
 	if why := g.whyRefused(subject, reply, size); why != "" {
 		if _, err := io.CopyN(io.Discard, g.fromHost, int64(size)+2); err != nil {
@@ -345,6 +346,7 @@ func (g *gate) whyRefused(subject, reply string, size int) string {
 	if reply != "" && !strings.HasPrefix(reply, g.inbox) { // mutant never: TestWhatAHostMayDo
 		return "a reply outside of its inbox"
 	}
+	// A relay's subjects are gt.KEY.KIND and what follows; an unknown kind may have no byte.
 	parts := strings.Split(subject, ".")
 	most := maxInvited // of a host that asks to be admitted
 	switch {
