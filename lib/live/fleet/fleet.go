@@ -53,7 +53,7 @@ type Member struct {
 	// Background reports whether a background task of it runs while it waits.
 	Background bool
 	Since      time.Time // when the status began, if known
-	// SilentSince is the last sign of an agent that works and is silent, and Silent how long
+	// SilentSince is the last sign of an agent that works and is silent, and SilentFor how long
 	// ago that was; else both are zero.
 	SilentSince  time.Time
 	SilentFor    time.Duration
@@ -558,7 +558,7 @@ func (m *Member) observe(store instance.Store, known *agent.Table, at seat) *pen
 	case presence == process.Dead && m.Managed == nil && (m.Desired == instance.Running || m.Record != nil && m.Record.Live()) && l.findOutside(m, known, store):
 		pane, p, presence, running = m.Pane, m.Process, process.Alive, process.Alive // it runs elsewhere
 		at.suspended = p.IsSuspended()
-		if m.LostPane() {
+		if m.LostPane() { // nobody can reach it again
 			presence = process.Dead
 		}
 	case presence == process.Dead && pane.ID == "":
@@ -655,7 +655,7 @@ func (m *Member) WhyBusy() string {
 // since the start: its account is still at the earlier limit, or its turn was interrupted.
 func (m *Member) withEarlierReason(got status.Result) status.Result {
 	if got.Status != status.Waiting && got.Status != status.Idle || got.Reason != status.Done && got.Reason != "" || m.Record == nil {
-		return got
+		return got // it does not wait, or waits for another known reason, or has no record
 	}
 	switch last := m.Activity(); {
 	case last.Since.IsZero() || !last.Since.Before(m.StartedAt): // no hook told of a time before
@@ -1066,6 +1066,7 @@ func (m *Member) IsResumable() bool {
 	default: // its hooks report nothing
 		path = files.Path(m.Agent, m.clientEnv(), m.Path, string(m.CurrentID))
 	}
+	// Any file but a short .jsonl counts as a conversation.
 	info, err := os.Stat(path)
 	r := readers.FindReader(m.Agent)
 	if err != nil || r == nil || info.Size() == 0 || info.Size() > conversation.EndSize || !strings.HasSuffix(path, ".jsonl") {
