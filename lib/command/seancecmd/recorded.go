@@ -22,9 +22,9 @@ import (
 	"gt/lib/sys/process"
 )
 
-// copyPredecessor returns a form that can be asked of a session whose client has deleted it or cannot
-// be asked. It writes the session's record as a conversation into a scratch folder, from where
-// any installed agent can read it. done removes that folder.
+// copyPredecessor returns a copy that can be asked in place of a session which its client has
+// deleted or whose client cannot be asked. It writes the session's record as a conversation into a
+// scratch folder, from where any installed agent can read it. done removes that folder.
 func (c *talk) copyPredecessor(env *cli.Env, all *agent.Table, guard account.StoreGuard, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	client, w, err := answering(env, all, s)
 	if err != nil {
