@@ -152,7 +152,7 @@ func IDOfName(name string) (id session.ID, isCopy bool) {
 	const size = 36 // of a UUID; what follows one without a divider is part of another id
 	stem := name
 	if len(name) > size && session.IsUUID(name[:size]) && (!isWord(name[size]) || name[size] == '_' && strings.Contains(name, "onflict")) {
-		stem = name[:size]
+		stem = name[:size] // a "_" can be part of an id, unless conflict or Conflict is behind it
 	}
 	for _, mark := range []string{".sync-conflict-", " (", ".conflict", "_conflict-"} {
 		stem, _, _ = strings.Cut(stem, mark)
