@@ -120,7 +120,7 @@ func AwaitReady(server tmux.Server, pane tmux.Pane, c agent.Client, p process.Pr
 			lines := strings.Split(strings.TrimSpace(text), "\n")
 			return false, &EndedError{LastWords: lastLine(strings.Join(lines[:len(lines)-1], "\n")), Shell: shell} // the last one is the prompt
 		}
-		if now.Sub(lookedAt) >= pollInterval || now.Sub(begin) < pollInterval {
+		if now.Sub(lookedAt) >= pollInterval || now.Sub(begin) < pollInterval { // at first always
 			lookedAt = now
 			styled, err := server.CaptureStyled(pane.ID)
 			if err == nil {
