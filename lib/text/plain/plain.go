@@ -248,7 +248,7 @@ func isClean(s string, how cleanMode) bool {
 // line feed or tab behind it.
 func cleanASCII(s string, how cleanMode) int {
 	n := 0
-	for n < len(s) && s[n]-' ' < 0x7f-' ' {
+	for n < len(s) && s[n]-' ' < 0x7f-' ' { // a byte below ' ' wraps to a large one
 		n++
 	}
 	if n < len(s) && how == forText && (s[n] == '\n' || s[n] == '\t') {
