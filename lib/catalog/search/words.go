@@ -193,7 +193,7 @@ func (w *Words) SearchExact(all []conversation.Conversation, titles []string, id
 				f.Missing = append(f.Missing, w.terms[t].typed)
 			}
 		}
-		f.Score *= 1 + f.near/2
+		f.Score *= 1 + f.near/2 // half more if the words are side by side
 	}
 	sort.SliceStable(found, func(i, j int) bool {
 		a, b := &found[i], &found[j]
@@ -217,8 +217,9 @@ type exchangeReader struct {
 	inTitle []float64
 }
 
-// readExchanges gives the exchanges of a conversation that have enough of the words. The title is a hit of
-// its own if it has enough of them.
+// readExchanges gives the exchanges of a conversation that have enough of the words. The title is
+// a hit of its own if it has enough of them. whole is false if each wanted no more, or if the
+// conversation was not parsed because its bytes lack too many words.
 func (r *exchangeReader) readExchanges(each func(Hit) bool) (whole bool, err error) {
 	// The title counts for each exchange, and can be found by itself.
 	title := conversation.Entry{Kind: conversation.Title, Text: r.title, Time: r.Conversation.Metadata.Started}
@@ -294,6 +295,7 @@ func (r *exchangeReader) noteTerms(record []byte, quiet func([]byte) bool) (more
 			continue
 		}
 		n := r.terms[t].needles
+		// A term without needles can be in any record that has a text.
 		if n == nil || firstNeedle(n, record) >= 0 {
 			if isQuiet == nil {
 				q := quiet(record)
@@ -426,6 +428,7 @@ func (r *exchangeReader) matchTexts(texts []conversation.Entry, inTitle []float6
 		}
 		near, line := r.nearest(text, e.Text)
 		hit.near = max(hit.near, near)
+		// How many terms the text has, how strongly it has them, and how near they are.
 		if rank := float64(own)*10 + sum + 15*near; rank > most {
 			most = rank
 			hit.Entry, hit.Lines = e, []Line{line}
@@ -442,8 +445,9 @@ func (r *exchangeReader) matchTexts(texts []conversation.Entry, inTitle []float6
 	return hit, ok
 }
 
-// hasEnoughTerms reports whether each required term is in the title or in texts as they were read. It
-// is cheap, so most exchanges need not be redacted.
+// hasEnoughTerms reports whether each required term is in the title or in texts as they were read.
+// It is cheap, so most exchanges need not be redacted. It is true for the title itself, without
+// inTitle, and where less is enough (acceptsMost).
 func (r *exchangeReader) hasEnoughTerms(texts []conversation.Entry, inTitle []float64) bool {
 	if r.acceptsMost || inTitle == nil {
 		return true
