@@ -390,7 +390,8 @@ func (ch *transition) withLock(do func() error) error {
 	return do()
 }
 
-// performOps takes the steps of a change. It ends the runtime also where work could not be freed.
+// performOps takes the steps of a change (see lifecycle.Op) up to the first error. It ends the
+// runtime also where work could not be freed, and returns that error last.
 func (ch *transition) performOps(ctx context.Context, ops []lifecycle.Op) error {
 	var freeErr error // the next tick retries it
 	for _, op := range ops {
@@ -628,6 +629,7 @@ func (w *World) createRecord(c *config.Config, t *template.Template, creation *i
 	}
 }
 
+// sessionName returns the tmux session's name for a session: gt-NAME, in a profile gt-PROFILE-NAME.
 func (w *World) sessionName(name string) string {
 	if profile, ok := strings.CutPrefix(w.Store.Dir, "profiles/"); ok {
 		profile, _, _ = strings.Cut(profile, "/")
