@@ -207,7 +207,7 @@ func (l *language) instructionKind(s *sentence) Kind {
 
 var expressions sync.Map // from cues to *regexp.Regexp
 
-// compileCues returns the expression of cues. A session pays for those of its languages.
+// compileCues compiles cues at their first use, so that a session pays for its languages alone.
 func compileCues(cues string) *regexp.Regexp {
 	if re, ok := expressions.Load(cues); ok {
 		return re.(*regexp.Regexp)
