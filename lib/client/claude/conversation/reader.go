@@ -149,7 +149,8 @@ func (h *header) addFromStart(rec record) {
 		}
 		conversation.SetTimeIfZero(&h.Started, at)
 	}
-	if rec.id != "" && (h.FirstID == "" || !h.firstIsRoot && rec.parent == "") { // see ordering
+	// The first record of all follows no other one, but can be behind others (see ordering).
+	if rec.id != "" && (h.FirstID == "" || !h.firstIsRoot && rec.parent == "") {
 		h.FirstID, h.firstIsRoot = rec.id, rec.parent == ""
 	}
 	if h.ForkOf == "" && rec.forkedFrom != "" {
