@@ -272,7 +272,7 @@ func (a *serverAnswer) findSeat(in *instance.Instance, name string) seat {
 // findStartedAgents returns the processes that began as agents of instances of a state, by the stores'
 // Name, except those with known PIDs.
 func findStartedAgents(state place.State, known map[int]bool) map[string]process.Proc {
-	// The variable holds the PID of the agent itself, whose children inherit it.
+	// The variable has behind a colon the PID of the agent itself, whose children inherit it.
 	began := func(pid int, variable string) bool {
 		_, at, _ := strings.Cut(variable, ":")
 		return strings.TrimSuffix(at, instance.Launched) == strconv.Itoa(pid)
