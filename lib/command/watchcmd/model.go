@@ -109,7 +109,7 @@ type (
 
 func (m *model) Init() tea.Cmd { return tea.Batch(m.reader.scheduleRead(m.took), m.nextTick()) }
 
-// nextTick is the next change of what the screen says of the time, and of the chosen pane.
+// nextTick ticks in a second: what the screen says of the time, and the chosen pane, may be others.
 func (m *model) nextTick() tea.Cmd {
 	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) })
 }
