@@ -123,7 +123,7 @@ func (p Program) Run(ctx context.Context) (Result, error) {
 	if err == nil {
 		err = cmd.Wait()
 	}
-	for end, i := time.Now().Add(cmd.WaitDelay), 0; i < len(outputs); i++ {
+	for end, i := time.Now().Add(cmd.WaitDelay), 0; i < len(outputs); i++ { // both within WaitDelay
 		outputs[i].close(time.Until(end))
 	}
 	if cmd.Process != nil {
