@@ -106,7 +106,7 @@ func (h *Hub) markProved(number string) {
 	if len(own) > maxConnections { // mutant never: TestManyConnections
 		oldest := own[0]
 		h.gates = slices.DeleteFunc(h.gates, func(g *gate) bool { return g == oldest })
-		cli.Go(func() { // what its host does not read would hold up the other half
+		cli.Go(func() { // both: a half that waits for the host to read would stay
 			oldest.server.Close()
 			oldest.conn.Close()
 		})
