@@ -199,7 +199,7 @@ func (r *Relay) askForRecords(from *remoteHost, now time.Time) error {
 		if q := from.asked[recordFile]; now.Sub(exchange.asked).Abs() < askAgain || q.id != "" && q.isOpen(now) {
 			return nil
 		}
-		if exchange.tries++; exchange.tries%3 == 0 { // nothing comes of this one
+		if exchange.tries++; exchange.tries%3 == 0 { // nothing comes of it: others come first
 			exchange.copies.AskOthersFirst()
 		}
 		return r.askForRecord(from)
