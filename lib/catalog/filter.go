@@ -61,7 +61,8 @@ func (f Filter) Matches(s *Session) bool {
 }
 
 // excludes reports whether the session does not match, by what is known of it before its outcome
-// is resolved. OwnHost has all that is on no other host. On another one the outcome can change.
+// is resolved. A session of this host matches OwnHost under any name. The outcome of a
+// session on another host (peer) can change when it is resolved, so it excludes nothing here.
 func (f Filter) excludes(s *Session) bool {
 	return f.Agent != "" && s.Agent != f.Agent && s.Actor != f.Agent && !strings.HasSuffix(s.Actor, "/"+f.Agent) ||
 		f.Role != "" && s.Role != f.Role ||
@@ -123,7 +124,7 @@ func (c Catalog) SelectLatest(f Filter, limit int) (found []*Session) {
 			found = append(found, s)
 		}
 		// All sessions that follow were active no later than s, so once limit others were active
-		// later than s, none of them is wanted. A crash has become older when it was resolved.
+		// later than s, none of them is wanted. A crash's LastAt may have gone back since.
 		if s.Outcome != session.Crash && limit > 0 && len(found) > limit {
 			later := 0
 			for _, other := range found {
