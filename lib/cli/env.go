@@ -185,7 +185,7 @@ func (e *Env) printMessages(kind string, all []error) {
 	}
 }
 
-// describeFileError gives an error about a file that came from the system as it is the form of gt's own.
+// describeFileError returns a system's error about a file in gt's own form, any other as it is.
 func describeFileError(err error) error {
 	bare := err
 	if f, ok := err.(*failure); ok {

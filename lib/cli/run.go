@@ -92,7 +92,7 @@ func Run(env *Env, p Program) (code int) {
 	case len(env.Args) == 1 && (first == "-V" || first == "-v"):
 		env.Args = []string{"--version"}
 	}
-	if g := selectGrammar(p.Grammar, env.Args); g != nil {
+	if g := selectGrammar(p.Grammar, env.Args); g != nil { // that of one command takes less time
 		one := p
 		one.Grammar = g
 		if parser, err := newParser(env, one); err == nil {
@@ -110,7 +110,7 @@ func Run(env *Env, p Program) (code int) {
 		err = fmt.Errorf("--%s needs a value", f.Name)
 	}
 	if word, _ := unknownWord(parser.Model.Node, env.Args); err != nil && word == "version" {
-		_, err = parser.Parse([]string{"--version"}) // ends here
+		_, err = parser.Parse([]string{"--version"}) // which ends the program
 	}
 	if err != nil {
 		text, hint := explainUsage(err, parser.Model.Node, env.Args)
@@ -147,7 +147,7 @@ func commandPath(app *kong.Node, args []string) string {
 	return app.Name
 }
 
-// unknownWord returns a word that should be a command but is none, and the commands; or "".
+// unknownWord returns a word that should be a command but is none, and the commands that there are.
 func unknownWord(app *kong.Node, args []string) (word string, there []string) {
 	node := app
 	for _, arg := range args {
