@@ -26,7 +26,8 @@ type Source struct {
 	Caveat          string
 }
 
-// Read returns the hooks in a file. If it cannot be read, Err says why; an empty one has none.
+// Read returns the hooks in a file. If it cannot be read, Err says why; an empty one has none. Only
+// for JSON does it set Doc, Refused and SwitchesOff.
 func (c Client) Read(scope, file string) Source {
 	source := Source{Scope: scope, File: file}
 	text, err := settings.Read(file)
@@ -57,7 +58,7 @@ func (c Client) Read(scope, file string) Source {
 	source.Handlers = c.handlers(source.Doc)
 	schema := ParseSchema(c.Schema, c.Version)
 	for _, h := range source.OwnHandlers() {
-		if !c.TakesEvent(h.Event) { // UnfitReason tells it, and an installation mends it
+		if !c.TakesEvent(h.Event) { // UnfitReason reports that, and an installation mends it
 			schema["hooks."+h.Event] = "any"
 		}
 	}

@@ -32,6 +32,7 @@ func (r *records) giveSummaryEntries(e conversation.Entry, rec record) {
 	case rec.Kind == "file-history-snapshot":
 		give(conversation.Tracked, trackedFiles(rec.snapshot))
 	case rec.Kind == "api-request":
+		// The request of a turn says whether the window is that of a million tokens.
 		if q := rec.query; q == "sdk" || strings.HasPrefix(q, "repl_main_thread") {
 			if e.Size = 0; strings.Contains(rec.params.Get("betas").Raw, `"context-1m-`) {
 				e.Size = 1_000_000

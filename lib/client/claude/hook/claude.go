@@ -121,6 +121,7 @@ func townAccounts(state place.State, home string) (dirs []string) {
 			if below, ok := strings.CutPrefix(dir, "~/"); ok {
 				dir = filepath.Join(home, below)
 			}
+			// A folder within the town may be its author's.
 			if filepath.IsAbs(dir) && !place.IsBelow(place.Real(dir), place.Real(t.Path)) {
 				dirs = append(dirs, filepath.Clean(dir))
 			}

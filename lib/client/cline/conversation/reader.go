@@ -119,7 +119,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	conversation.SetIfEmpty(&m.CWD, s.Get("cwd").Str)
 	if f.Parent == "" {
 		m.ForkOf = conversation.IDOf(s.Get("metadata.fork.forkedFromSessionId"))
-		if at := conversation.ParseTime(s.Get("started_at").Str); !at.IsZero() { // a fork's own
+		if at := conversation.ParseTime(s.Get("started_at").Str); !at.IsZero() { // not that of the copy in a fork
 			m.Started = at
 		}
 		conversation.SetIfEmpty(&m.Model, s.Get("model").Str)
@@ -292,6 +292,7 @@ func resultOf(part gjson.Result) conversation.Entry {
 	return e
 }
 
+// resultText returns what a part of a call gave, also an error, or the JSON of any other form.
 func resultText(c gjson.Result) string {
 	var texts []string
 	for _, key := range []string{"result", "error", "text"} {

@@ -147,7 +147,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 	m.CWD = cmp.Or(s.Get("cwd").Str, s.Get("workDir").Str, folder) // workDir in versions before 2.0
 	if f.Parent == "" {
 		m.ForkOf = conversation.IDOf(s.Get("forkedFrom"))
-		at := s.Get("createdAt") // a fork's own
+		at := s.Get("createdAt") // not that of the copy in a fork
 		if at := cmp.Or(conversation.TimeOfMillis(at.Int()), conversation.ParseTime(at.Str)); !at.IsZero() {
 			m.Started = at
 		}
@@ -186,7 +186,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 func undoneTurns(path string) (all conversation.TakenBackSpans, err error) {
 	type turn struct{ id, at int64 }
 	var turns []turn    // that are not taken back
-	var prompts []int64 // the same of messages, which the older record counts
+	var prompts []int64 // the same of messages: context.undo, the record before 2.1, counts them
 	_, err = conversation.Lines(path, 0, func(line []byte, at int64) bool {
 		switch front := line[:min(len(line), 40)]; {
 		case conversation.HasPair(front, "type", "turn.prompt"):
@@ -229,6 +229,7 @@ func personText(r gjson.Result) (conversation.Kind, string) {
 	return "", ""
 }
 
+// entriesOf returns a record's entries. Tokens that were not used in a turn are Aside.
 func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	at := timeOf(r)
 	give := func(e conversation.Entry) {
@@ -256,6 +257,7 @@ func entriesOf(r gjson.Result) (all []conversation.Entry) {
 	return all
 }
 
+// eventOf returns the entry of an event in the agent's turn, the zero Entry for one that has none.
 func eventOf(event gjson.Result) conversation.Entry {
 	switch event.Get("type").Str {
 	case "content.part":

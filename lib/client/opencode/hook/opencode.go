@@ -54,7 +54,8 @@ var server = contract.SharedServer{
 	},
 }
 
-// accounts returns the folders that can have OpenCode's database. The variable of one names a file.
+// accounts returns the folders that can have OpenCode's database. OPENCODE_DB names a file, whose
+// folder it takes.
 func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 	itself := []string{"."}
 	places := []contract.Place{
@@ -68,7 +69,7 @@ func accounts(getenv func(string) string) iter.Seq[contract.Place] {
 }
 
 // holds reports whether OpenCode's data folder has a database, or the files of older versions. One
-// that cannot be read does: its reader returns the error.
+// that cannot be read does: its reader returns the error. macOS puts "._" files beside others.
 func holds(dir string) bool {
 	if _, err := os.Stat(filepath.Join(dir, "storage", "session")); err == nil || !atomicfile.IsAbsent(err) {
 		return true
