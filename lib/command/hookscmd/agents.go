@@ -203,7 +203,7 @@ func checkStaysInProject(env *cli.Env, scope, path string) error {
 }
 
 // isInstalled reports whether the agent is on this machine: its command is on PATH or its folder
-// exists, and not only because its successor has one in it.
+// exists. If the client that replaces it has its own folder in there, the folder proves nothing.
 func (t target) isInstalled(env *cli.Env) bool {
 	if _, err := onPath(env, t.command); err == nil {
 		return true

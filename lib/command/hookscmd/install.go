@@ -426,7 +426,8 @@ func (c *uninstall) unwireAgent(env *cli.Env, say *printer, t target) error {
 	return nil
 }
 
-// forEachTarget calls do for every agent and goes on after an error. It returns the worst exit code.
+// forEachTarget calls do for every agent. It returns the error of a single one. Of several it
+// prints the errors, goes on, and returns the worst exit code.
 func forEachTarget(env *cli.Env, all []target, do func(t target) error) error {
 	if len(all) == 1 {
 		return do(all[0])
@@ -443,7 +444,7 @@ func forEachTarget(env *cli.Env, all []target, do func(t target) error) error {
 	return cli.Fail(worst, cli.Silent)
 }
 
-// addRow keeps a row for the table at the end. Unless the output is brief, it prints a line at once.
+// addRow keeps a row for the table at the end if the output is brief. Otherwise it prints a line.
 func (p *printer) addRow(t target, what, file string) {
 	if p.brief {
 		p.rows = append(p.rows, []string{t.name, what, p.env.Redact(p.tildePath(file))})

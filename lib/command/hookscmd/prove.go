@@ -113,7 +113,8 @@ func (c *prove) Run(env *cli.Env) error {
 			}
 		}
 		v := p.fillRows(env, c.Fire, isRunnable)
-		// An agent that gt cannot be wired into counts only by its name, one that is too old always.
+		// An agent that gt cannot be wired into fails the command only if it was named, or if
+		// its version is too old.
 		whole = whole && (v.Proved || r.whyUnable != "" && r.client.UnableReason() == "" && len(c.Agent) == 0)
 		if c.JSON {
 			for _, row := range p.rows {
@@ -167,7 +168,7 @@ func (p *proof) verdict(run, can bool) verdict {
 		return p.runVerdict()
 	case p.run != nil:
 		p.run.explain(&v)
-	case run && len(p.hookBlockers) > 0: // not run
+	case run && len(p.hookBlockers) > 0: // it was not run, and addObstacles said why
 	default:
 		if run {
 			v.addReason("gt does not know how to run it without a cost")
@@ -267,8 +268,8 @@ func (p *proof) addObstacles(v *verdict) {
 	}
 }
 
-// runVerdict returns the verdict after a test run in which hooks fired. It ignores the problems of
-// the settings.
+// runVerdict returns the verdict after a test run in which hooks fired. It has none of the reasons
+// and steps so far: what the settings seem to lack did not matter.
 func (p *proof) runVerdict() verdict {
 	v := verdict{Agent: p.name, Proved: p.allWork() && len(p.run.hookErrors) == 0}
 	for _, wrong := range p.run.hookErrors {
@@ -288,7 +289,7 @@ func (p *proof) allSeen() bool {
 // dutyRow returns the row of a duty. ok is false if the agent has no such hook.
 func (p *proof) dutyRow(program string) (proofRow, bool) {
 	row := proofRow{Agent: p.name, Hook: program}
-	if p.client.Shape == wiring.Script {
+	if p.client.Shape == wiring.Script { // it has all duties, and one finding that works is enough
 		for _, f := range p.findings {
 			if f.Event != "" && (row.State == "" || f.isWorking()) {
 				row.State = f.State

@@ -85,8 +85,8 @@ func (c *blocked) Run(env *cli.Env) error {
 	return nil
 }
 
-// runsProgramIn reports whether a hook of gt in the place runs a program in a folder. It may, in a file
-// that cannot be read.
+// runsProgramIn reports whether a hook of gt in the place runs a program in a folder. It returns
+// true for a file that cannot be read.
 func (p source) runsProgramIn(env *cli.Env, dir string) bool {
 	if p.Err != nil {
 		return true

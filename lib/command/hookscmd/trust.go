@@ -113,7 +113,7 @@ func townAt(env *cli.Env, dir string) (string, error) {
 	}
 }
 
-// sharedFiles lists files that gt shares with other programs of a town.
+// sharedFiles lists files that gt shares with other programs of a town; x stands for any name.
 var sharedFiles = []string{".events.jsonl", ".events.jsonl.lock", "mail/x", ".sessions/x", ".krc.yaml", ".runtime/pids/x"}
 
 // repositoryShows reports whether git shows or tracks any shared file in the town.
