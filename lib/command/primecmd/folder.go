@@ -159,7 +159,7 @@ func (c *comparison) compareNamed(told []section, moves []string, from string) b
 		if d.Uncommitted && (stashed || !c.written(filepath.Join(dir, d.Path))) {
 			continue // it may have been so before
 		}
-		for end, ok := d.Path, true; ok; _, end, ok = strings.Cut(end, "/") {
+		for end, ok := d.Path, true; ok; _, end, ok = strings.Cut(end, "/") { // a/b/c, b/c, c
 			ends[end] = append(ends[end], d)
 		}
 	}
