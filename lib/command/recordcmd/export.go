@@ -37,6 +37,7 @@ func (c *export) Validate() error {
 	return nil
 }
 
+// Run prints the records: as HTML or OTLP in one document, in other formats one after another.
 func (c *export) Run(env *cli.Env) error {
 	s, err := openStore(env)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *export) Run(env *cli.Env) error {
 	return nil
 }
 
-// writeTraces writes the records as one OTLP document. With --to it sends that once it is complete.
+// writeTraces prints the records as one OTLP document, or with --to sends it once it is complete.
 func (c *export) writeTraces(env *cli.Env, s record.Store, ids []record.ID) error {
 	var body bytes.Buffer
 	to := env.Stdout
