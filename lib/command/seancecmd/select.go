@@ -139,8 +139,8 @@ func (c *selection) checkAgentName(env *cli.Env, all catalog.Catalog, f catalog.
 	return known.UnknownError(f.Agent)
 }
 
-// selectNewest returns the newest matching sessions, or those that were active last. limit is how
-// many are wanted (0: all).
+// selectNewest returns the matching sessions, newest first; the caller stops when it has enough.
+// With active, they are the running ones and then the last active ones, at most limit (0: all).
 func selectNewest(all catalog.Catalog, f catalog.Filter, limit int, active bool) iter.Seq[*catalog.Session] {
 	if active {
 		return slices.Values(all.SelectLatest(f, limit))
@@ -274,7 +274,7 @@ func findCalled(env *cli.Env, all catalog.Catalog, name string) (found []*catalo
 			found = append(found, all.Find(string(c.Session))...)
 		}
 	}
-	if len(found) == 0 && called == nil { // the column ACTOR
+	if len(found) == 0 && called == nil { // as the column ACTOR shows it
 		for s := range all.MatchingSessions(catalog.Filter{}) {
 			if s.AgentLabel() == name || s.Address() == name {
 				found = append(found, s)
@@ -326,7 +326,8 @@ func ambiguousError(env *cli.Env, all catalog.Catalog, name string, found []*cat
 	return err
 }
 
-// selectOldest returns the matching sessions that keep wants, oldest first. It is an error if none matches.
+// selectOldest returns the sessions that match f and that keep accepts, oldest first. It is an
+// error if none matches f.
 func selectOldest(env *cli.Env, all catalog.Catalog, f catalog.Filter, keep func(*catalog.Session) bool) (found []*catalog.Session, err error) {
 	none := true
 	for s := range redactSessions(env, all.MatchingSessions(f)) {
