@@ -145,7 +145,7 @@ func (c *rm) Run(env *cli.Env, at scope) error {
 		if err != nil {
 			return err
 		}
-		if w := held.Worktree; w != nil { // nobody looked at it
+		if w := held.Worktree; w != nil { // nobody checked whether it has unsaved work
 			said += fmt.Sprintf("; its worktree %s stays", env.DisplayPath(w.Path))
 		}
 		return env.Println(said)

@@ -146,6 +146,7 @@ func printProgress(at scope, m fleet.Member) error {
 	if err != nil {
 		return err
 	}
+	// Last, because counting what was used today can take long.
 	lookUpColumns(env, rows, func(name string) bool { return name == "today" }, requestedWait, warn)
 	used := rows[0].today
 	if used == (conversation.Usage{}) {
