@@ -25,6 +25,8 @@ type binding struct {
 
 // bindings are the keys while nothing is typed. The help has them in this order.
 func bindings() []binding {
+	// act, confirm and change run gt-session VERB for the chosen row: at once, once the person has
+	// said yes, or with a text that the person types.
 	act := func(verb string) func(m *model) tea.Cmd {
 		return onRow(func(m *model, r *row) tea.Cmd { return m.startCommand(m.sessionCommand(r, verb)) })
 	}
@@ -98,7 +100,8 @@ func onRow(do func(m *model, r *row) tea.Cmd) func(m *model) tea.Cmd {
 	}
 }
 
-// handleKey handles a key in the present mode.
+// handleKey handles a key in the present mode. A key that is not of the filter also tells a search
+// that runs for the filter that the person went on (sought.acted).
 func (m *model) handleKey(msg tea.KeyPressMsg) tea.Cmd {
 	if msg.Code == utf8.RuneError { // a key that only its terminal knows
 		return nil
@@ -221,7 +224,7 @@ func (m *model) updateInput(msg tea.Msg) tea.Cmd {
 	characters := func() int { return utf8.RuneCountInString(m.input.Value()) }
 	repeats, left := m.clusterBefore(msg)-1, characters()-1
 	m.input, cmd = m.input.Update(msg)
-	for ; repeats > 0 && characters() == left; repeats-- { // a selection is gone at once
+	for ; repeats > 0 && characters() == left; repeats-- { // none after a selection
 		left--
 		m.input, cmd = m.input.Update(msg)
 	}
