@@ -146,7 +146,7 @@ func (f *Fold) Take(e conversation.Entry) bool {
 	if e.Time.After(f.Last) {
 		f.Last = e.Time
 	}
-	if e.Aside && e.Kind != conversation.TokenUsage {
+	if e.Aside && e.Kind != conversation.TokenUsage { // a subagent's call or result
 		return true
 	}
 	switch e.Kind {
@@ -259,8 +259,8 @@ func (f *Fold) addRequest(request Request) {
 	}
 }
 
-// TakeSkipped takes an entry of the part that the summary passes over. A message goes only into Typed. Of
-// the answers between two messages, the last one counts as a conclusion.
+// TakeSkipped takes an entry of a long conversation's front, which the summary skips. A message is
+// only added to Typed. Of the answers between two messages, the last one counts as a conclusion.
 func (f *Fold) TakeSkipped(e conversation.Entry) {
 	if e.Kind == conversation.Answer {
 		c := Conclusion{Text: Cut(f.clean(strings.TrimSpace(e.Text)), conclusionLength), Time: e.Time}
@@ -280,8 +280,8 @@ func (f *Fold) TakeBack(e conversation.Entry) {
 	f.TakenBack = append(f.TakenBack, Request{Text: pasted.Shorten(conversation.TypedWords(f.clean(e.Text))), Time: e.Time})
 }
 
-// TakeBackRemoved adds to TakenBack those of an earlier fold's requests that the person took back
-// since, for a client that erases them. It compares the times, because the texts in had are cut.
+// TakeBackRemoved adds to TakenBack the last of had, an earlier fold's requests, if the person took
+// them back since in a client that erases them. It compares the times, because had's texts are cut.
 func (f *Fold) TakeBackRemoved(had []Request) {
 	times := func(all []Request) (keys []string) {
 		for _, q := range all {
@@ -406,7 +406,8 @@ func (f *Fold) addResult(e conversation.Entry) {
 	code := 0
 	if isCommand && !e.Failed {
 		told := false
-		// With an id, Failed is right about commands (see Entry.CallID).
+		// A result with an id has Failed if its command failed (see Entry.CallID). Of others, the
+		// text has to say so.
 		if code, told = clientsExitCode(e.Text); !told && id == "" {
 			code = exitCode(e.Text)
 		}
@@ -452,6 +453,7 @@ func (f *Fold) commitCall(call ToolCall) {
 	if n := len(f.Commands) - maxCommands; n > 0 {
 		f.Commands = slices.Delete(f.Commands, 0, n)
 	}
+	// A successor needs no outcome of a command that only shows something, or of a gt program.
 	if call.HasResult && !call.Misused && !onlyReads(call.Command) && !runsGT(call.Command) {
 		f.ranCalls = append(f.ranCalls, call)
 		f.ranCalls = f.ranCalls[max(0, len(f.ranCalls)-maxRan):]
@@ -503,7 +505,8 @@ func (f *Fold) clearFailure(key string) {
 	f.Failures = slices.DeleteFunc(f.Failures, func(x Failure) bool { return x.Command == key && key != "" })
 }
 
-// Seal cleans all texts that are not clean yet, so that the fold can be saved.
+// Seal ends the turn and cleans all texts that are not clean yet, so that the fold can be saved.
+// The commands that have run since the last Seal go to RanCommands.
 func (f *Fold) Seal() {
 	f.endTurn()
 	if f.compaction != "" {
@@ -546,7 +549,7 @@ func Summarize(f *Fold) Summary {
 	var unfinished []string
 	for _, d := range f.Calls {
 		switch {
-		case d.HasResult: // behind one without a result
+		case d.HasResult: // it waits behind a call without a result
 			copied.commitCall(d)
 		case d.Command != "":
 			unfinished = append(unfinished, "`"+d.Command+"`")
@@ -560,6 +563,7 @@ func Summarize(f *Fold) Summary {
 		Title: cmp.Or(copied.Named, copied.Generated), CWD: copied.CWD, First: copied.First, Requests: slices.Clone(copied.Requests),
 		Answer: copied.Answer, Answered: copied.Answered, Commands: copied.Commands, Compacted: copied.Compacted, Unfinished: unfinished,
 	}
+	// The last answer is in s.Answer, and need not stand twice.
 	if i := lastPrompt(s.Requests, func(r Request) bool { return r.Answer != "" }); i >= 0 {
 		s.Requests[i].Answer = ""
 		s.AnswerIsEarlier = i < lastPrompt(s.Requests, func(Request) bool { return true })
