@@ -265,7 +265,7 @@ func (w *unpacking) findOldInstance() error {
 	case err != nil:
 		return err
 	}
-	Packer{Env: w.Env, Store: w.Store}.markMoved(old)
+	Packer{Env: w.Env, Store: w.Store}.markMoved(old) // a restored backup may not have it
 	switch {
 	case old.Arrived == w.ID: // everything but the receipt was done
 	case old.Managed != nil, old.Role != "", old.Moved == nil:
@@ -426,7 +426,7 @@ func (w *unpacking) findWorktree() error {
 		switch at, err := git.BranchAt(w.Repository, "moved"); {
 		case err != nil:
 			return err
-		case at != "": // git has none below it
+		case at != "": // with a branch "moved", git can have no branch moved/NAME
 			moved = "moved-" + w.plan.Name
 		}
 		all, err := git.Worktrees(w.Repository)
@@ -482,7 +482,7 @@ func (w *unpacking) findPlaceItLeft() (bool, error) {
 		root.Close()
 	}
 	if atomicfile.IsSystemError(err) && !errors.Is(err, fs.ErrNotExist) {
-		return false, err // it may be as it was
+		return false, err // whether the folder is as it was is not known
 	}
 	if err != nil || state != w.oldInstance.Moved.State { // mutant never: . TestScripts/session_back$
 		return false, nil
