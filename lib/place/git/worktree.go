@@ -277,6 +277,7 @@ func AddOwnWorktree(dir, path, branch, start string, wait time.Duration) error {
 		unlock()
 		return completeCheckout(path, wait)
 	default: // git itself was interrupted
+		// git writes .git first. Any other file may be somebody's.
 		if entries, err := os.ReadDir(path); len(entries) > 1 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w: git was interrupted while it made it", ErrUnsaved)
 		}
@@ -617,6 +618,7 @@ func findHidden(path string, wait time.Duration) (name, sparse string, err error
 	}
 	for line := range strings.SplitSeq(string(out.Data), "\x00") {
 		tag, name, ok := strings.Cut(line, " ")
+		// A small letter means assume-unchanged, S skip-worktree.
 		if !ok || tag != "S" && tag == strings.ToUpper(tag) {
 			continue
 		}
