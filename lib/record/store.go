@@ -134,7 +134,8 @@ func (o recordFile) readHeadEnd() (head Session, end recordEnd, err error) {
 
 // liveTurns returns a function to call for each line of a record in order, marks too. It reports
 // whether the client still shows the line: not if it is in a turn that the person took back, except
-// for token usage, because those tokens were spent.
+// for token usage, because those tokens were spent. Such a turn begins with a prompt in TakenBack
+// of the last mark, and ends at its offset in TakenUntil, or without one at the next mark.
 func (o recordFile) liveTurns() (live func(l *Line, at int64) bool, err error) {
 	end, err := o.readEnd()
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"gt/lib/conversation"
 )
 
-// FindInCall returns the name of the first secret file in a tool call, or "".
+// FindInCall returns the name of the first secret file in a tool call, or "". The call has a
+// command line or a path in Target, or else in Text, which can also have several arguments.
 func FindInCall(call conversation.Entry) string {
 	switch {
 	case call.Target != "":
