@@ -44,11 +44,11 @@ type remoteHost struct {
 	failedAt   map[string]time.Time // when a long letter could not be delivered, by its ID
 	underway   map[string]bool      // letters that are delivered beside the relay, by their ID
 	letters    *arrivedLetters
-	allowsSent bool // over this connection
+	allowsSent bool // it was told over this connection what it may do here
 	savedAt    time.Time
 	silence    time.Duration // for how long it was not heard while this host listened
 	records    recordExchange
-	isUnsaved  bool // since it was saved
+	isUnsaved  bool // host was changed since savedAt
 	beats      beatState
 
 	clocks []time.Duration // how much this host's clock seemed to be ahead, by its latest beats that came at once
@@ -95,7 +95,7 @@ func (r *Relay) findOrAdd(key string, says hello) (*remoteHost, error) {
 	}
 	h.Name, h.Key = strings.ToLower(says.Name), key
 	short := strings.ToLower(key[len(key)-6:])
-	if peer.CheckName(h.Name) != nil || len(h.Name) > 56 {
+	if peer.CheckName(h.Name) != nil || len(h.Name) > 56 { // -SHORT has to fit into 63 bytes
 		h.Name = "host-" + short
 	}
 	if h.Clash = r.nameClash(key, h.Name); h.Clash != "" {
@@ -116,7 +116,8 @@ func (r *Relay) findOrAdd(key string, says hello) (*remoteHost, error) {
 	return m, nil
 }
 
-// nameClash says that another host has the name that a host gives itself, or is "".
+// nameClash returns why a host cannot have the name that it gives itself, or "": this host or one
+// with another key has it, or the file of the host that has it cannot be read.
 func (r *Relay) nameClash(key, name string) string {
 	other, err := r.hosts.Get(name)
 	if name == r.self.Name || err == nil && other.Key != key || err != nil && peer.CheckName(name) == nil && !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +126,8 @@ func (r *Relay) nameClash(key, name string) string {
 	return ""
 }
 
-// handleMessage takes one message. What is wrong with it is counted and never ends the relay.
+// handleMessage takes one message. It counts a refused one and warns of other errors, so that none
+// ends the relay. It also notes how far the hub's streams were read (pending, lastTaken).
 func (r *Relay) handleMessage(msg message) {
 	if msg.last {
 		delete(r.pending, msg.stream)
@@ -167,9 +169,9 @@ func (r *Relay) receiveMessage(msg message) error {
 	}
 	if m.From == own && msg.stream == streams.Fleet && m.Kind != "hello" {
 		r.newestAt = max(r.newestAt, m.At)
-		r.tellAgain(parts, m.At, msg.seq)
+		r.tellAgain(parts, m.At, msg.seq) // if the hub replaced a newer one by it
 	}
-	if m.To != "" && m.To != own {
+	if m.To != "" && m.To != own { // it is only wrong if its subject names this host
 		if len(parts) > 3 && parts[3] == own {
 			r.countRefused("a message for another host")
 		}
@@ -260,8 +262,8 @@ func (r *Relay) takeAllows(from *remoteHost, m seal.Message) error {
 	return nil
 }
 
-// isNewest reports whether no newer message of the kind was taken, and notes this one. Otherwise
-// the hub was set back, or sends again what is past.
+// isNewest reports whether no newer message of the kind was taken, and notes this one. It counts an
+// older one as refused: the hub was set back, or sends again what is past.
 func (r *Relay) isNewest(from *remoteHost, m seal.Message) bool {
 	last, known := from.host.Latest[m.Kind]
 	if known && m.At < last { // mutant never: TestReplayed
@@ -288,8 +290,8 @@ func fitsSubject(kind, subject string) bool {
 	return kind == subject
 }
 
-// checkClone takes a message with this host's own key. Another process that uses it at the same
-// time is another machine: a clone, or the original of a backup.
+// checkClone takes a message with this host's own key. A beat of another process that runs now
+// shows that another machine uses the key, a clone or the original of a backup. The status says so.
 func (r *Relay) checkClone(m seal.Message) error {
 	if m.Kind != "beat" {
 		return nil
@@ -298,7 +300,7 @@ func (r *Relay) checkClone(m seal.Message) error {
 	if json.Unmarshal(m.PlainBody(), &b) != nil || b.Process == r.process || b.Process == "" {
 		return nil
 	}
-	if r.Now().Sub(r.began) < heedBeatsAfter || // of the process before this one
+	if r.Now().Sub(r.began) < heedBeatsAfter || // it may be of the process before this one
 		m.Time().Before(r.began) { // mutant never: TestReplayed
 		return nil
 	}
@@ -324,8 +326,8 @@ func (r *Relay) saveHost(m *remoteHost) {
 	m.isUnsaved = false
 }
 
-// takeHello takes what a host says of itself when it connects: its name, its version and the key to
-// encrypt for.
+// takeHello takes what a host says of itself when it connects: name, version, key to encrypt for.
+// It adds a new host, asks for its beat in the next round, and exchanges lists of records.
 func (r *Relay) takeHello(m seal.Message) error {
 	var says hello
 	if err := json.Unmarshal(m.PlainBody(), &says); err != nil {
@@ -358,6 +360,7 @@ func (r *Relay) takeHello(m seal.Message) error {
 		from.host.Clash = ""
 		r.saveHost(from)
 	}
+	// An older hello must not bring back an earlier key, which somebody else may have by now.
 	if !r.isNewest(from, m) && from.host.Box != says.Box { // mutant never: TestOlderHello
 		return nil
 	}
@@ -372,8 +375,8 @@ func (r *Relay) takeHello(m seal.Message) error {
 // as while this machine slept, makes it seem more than it is.
 func (m *remoteHost) clockSkew() time.Duration { return slices.Min(m.clocks) }
 
-// noteCompleteLogs records that the copies of a host's logs were complete when it was last seen, if
-// they are. What the hub sends again says nothing about now.
+// noteCompleteLogs sets a host's Current to when it was last seen, if the copies of its logs are
+// complete. Current goes back only if it lies in the future. The first one is saved at once.
 func (r *Relay) noteCompleteLogs(from *remoteHost) {
 	at := from.host.LastSeen
 	if !r.hasCompleteLogs(from) || at.Before(from.host.Current) && from.host.Current.Before(r.Now()) {
@@ -396,7 +399,8 @@ func (r *Relay) hasCompleteLogs(from *remoteHost) bool {
 	return from.heads != nil
 }
 
-// sendTo publishes a message for one host that need not be kept.
+// sendTo publishes a message for one host, which the hub need not keep. It does nothing if the key
+// to encrypt for (Box) is not known.
 func (r *Relay) sendTo(to *remoteHost, subject, kind, id string, body []byte) error {
 	if to.host.Box == "" {
 		return nil
@@ -408,7 +412,7 @@ func (r *Relay) sendTo(to *remoteHost, subject, kind, id string, body []byte) er
 	return r.nc.Publish(r.subject(subject, to.host.Key), msg)
 }
 
-// sendJSON is send for a value as JSON.
+// sendJSON is sendTo for a value as JSON.
 func (r *Relay) sendJSON(to *remoteHost, subject, kind, id string, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {

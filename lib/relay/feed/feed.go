@@ -110,8 +110,8 @@ func CheckName(s string) error {
 	return nil
 }
 
-// Read returns what is wanted of a file. Of one that has lines, those that are complete, but at
-// least a part of a long line.
+// Read returns the part of a file that w asks for; its beginning if the file begins otherwise than
+// w.Check says. With lines it leaves out an incomplete last line. A part can end within a line.
 func Read(f *os.File, w Want, lines bool) (Chunk, error) {
 	c := Chunk{Name: w.Name, For: w.From, At: w.From}
 	info, err := f.Stat()
@@ -291,7 +291,7 @@ type Source struct {
 
 type sentState struct {
 	Head
-	unchangedInfo fs.FileInfo // when it had nothing new
+	unchangedInfo fs.FileInfo // the file's, when it last had nothing new, or nil
 }
 
 // NewSource returns a Source that goes on where the last one stopped.
@@ -369,7 +369,7 @@ type Copies struct {
 type copyState struct {
 	// isDoubted reports that the log may begin otherwise by now.
 	isDoubted   bool
-	checkedHead string // the check of the head that it was last found to be as
+	checkedHead string // Head.Check of the last head that the copy was found to agree with
 }
 
 // OpenCopies returns the copies in a folder.
