@@ -224,7 +224,7 @@ func (s Store) ReadInstances() ([]*Instance, error) {
 			}
 		}
 		switch {
-		case err == nil && folder != "": // it was being moved there
+		case err == nil && folder != "": // the copy that counts is archived or closed
 		case err == nil:
 			all = append(all, in)
 		case !errors.Is(err, ErrNone):
@@ -468,6 +468,7 @@ func (h *Locked) Put(now time.Time) error {
 	return h.completeMove()
 }
 
+// Rename gives the instance another name. ErrTaken: another one has that, maybe an archived one.
 func (h *Locked) Rename(name string, now time.Time) error {
 	if err := CheckName(name); err != nil {
 		return err

@@ -29,7 +29,7 @@ func writePart(b *strings.Builder, contentType, encoding, name string, body io.R
 	switch {
 	case strings.HasPrefix(kind, "multipart/") && params["boundary"] != "" && depth < maxDepth:
 		return writeParts(b, kind, multipart.NewReader(body, params["boundary"]), depth)
-	case name == "" && (kind == "text/plain" || depth == 0 && strings.HasPrefix(kind, "text/")):
+	case name == "" && (kind == "text/plain" || depth == 0 && strings.HasPrefix(kind, "text/")): // no HTML part
 		data, err := io.ReadAll(decode(encoding, body))
 		if err != nil && len(data) == 0 {
 			return err

@@ -44,8 +44,9 @@ type Marker struct {
 	Claimed bool
 }
 
-// NameFor returns the name of the marker that a session is to leave: that of its earlier
-// one, previous, unless that is no marker's name. The caller holds the home's lock.
+// NameFor returns the name of the marker that a session is to leave: that of its earlier one,
+// previous, if that can be a marker of gt's own; or else "handoff", or "handoff.<id>" if another
+// session's waits under that name. The caller holds the home's lock.
 func NameFor(h home.Home, id session.ID, previous string) string {
 	if isMarkerName(previous) && previous != foreign {
 		if info, err := os.Lstat(h.Path(previous)); err != nil || info.Mode().IsRegular() {

@@ -168,7 +168,7 @@ func Await(ctx context.Context, state place.State, host Host, letter Letter) (An
 	out, hosts, results := OutboxOf(state), NewHosts(state), ResultsOf(state)
 	defer func() { results.remove(letter) }()
 	for {
-		over := ctx.Err() != nil // and what came until then counts
+		over := ctx.Err() != nil // before the files are read: what came by then counts
 		letter.Host = hosts.Renamed(host)
 		var a Answer
 		if err := read(results.path(letter.Host, letter.ID, answer), &a); !errors.Is(err, fs.ErrNotExist) {
@@ -191,8 +191,8 @@ func Await(ctx context.Context, state place.State, host Host, letter Letter) (An
 	}
 }
 
-// refusal returns why a letter was refused, and removes it. It returns fs.ErrNotExist if it
-// was not.
+// refusal returns why a letter was refused, and removes the letter. It returns fs.ErrNotExist if
+// it was not refused.
 func (o Outbox) refusal(l Letter) (string, error) {
 	if !atomicfile.Exists(o.refusedPath(l)) {
 		return "", fs.ErrNotExist

@@ -269,7 +269,7 @@ func began(data []byte) (time.Time, bool) {
 }
 
 // sameMoment reports whether two times are equal, except for rounding and for quarters of
-// an hour, by which another time zone shifts them.
+// an hour, by which another time zone shifts them: by 26 hours at most.
 func sameMoment(a, b time.Time) bool {
 	const near, quarter, day = 3 * time.Second, 15 * time.Minute, 26 * time.Hour
 	off := a.Sub(b).Abs()

@@ -95,8 +95,8 @@ func (s Store) nestedSessions(ids []ID) []ID {
 //	<RFC 3339>
 const idFile = "session_id"
 
-// Persist records the session as the home's latest. It reads before it writes, because a
-// new file costs far more.
+// Persist records the session as the home's latest, also in the mirror, which is the role's
+// directory of a town. It reads before it writes, because a new file costs far more.
 func (s Store) Persist(id ID, now time.Time) error {
 	text := []byte(string(id) + "\n" + now.UTC().Format(time.RFC3339) + "\n")
 	if s.Persisted() != id {

@@ -132,7 +132,8 @@ func newHookDedup(key string, now time.Time) *HookDedup {
 	return &HookDedup{key, now, process.Awake()}
 }
 
-// Promised returns the hand-over to a successor that waits, nil for none.
+// Promised returns the hand-over to a successor that waits, nil for none. It can wait behind one
+// that the session saved for itself.
 func (r *Record) Promised() *handover.Handover {
 	switch {
 	case r == nil || r.Handoff == nil:
@@ -316,8 +317,8 @@ func (r *Record) UnmarshalJSON(data []byte) (err error) {
 // Chain returns the session's chain. A session without a predecessor begins its own.
 func (r *Record) Chain() ID { return cmp.Or(r.ChainID, r.ID) }
 
-// JoinsChain reports whether a chain of its own, which it may have begun with its first
-// prompt, is part of the chain that it follows.
+// JoinsChain reports whether the session is in another one's chain and did not leave its own for
+// that. A thread that the hook of its first prompt may have begun belongs to that chain.
 func (r *Record) JoinsChain() bool { return r.Chain() != r.ID && r.Left != r.ID }
 
 // MarshalJSON writes the unknown fields last.

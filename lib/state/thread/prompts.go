@@ -25,8 +25,9 @@ const sameTime = time.Minute
 const maxRepeated = 30
 
 // addMessage adds a message of the person and reports whether it is new or said again. The hook of
-// a prompt and the end of a turn both report a message, with times that differ a little. A
-// short one that is said again to another answer of the agent is a message of its own.
+// a prompt and the end of a turn both report a message, with times that differ a little. One that
+// is there already moves to its later time, but a short one that answers another answer of the
+// agent is a message of its own.
 func (t *Thread) addMessage(q Quote) bool {
 	q.Text = cutMiddle(strings.TrimSpace(q.Text), maxMessage)
 	if q.Text == "" {
@@ -96,7 +97,8 @@ func (t *Thread) AnswerBefore(q Quote) string {
 }
 
 // WithQuestion returns a message of the person. Before a short one, such as "yes", it has the
-// question that the agent had asked, unless the message has a frame and a value (see wordsOf).
+// question that the agent had asked, unless the message itself says what its value is for, as
+// "the port is 8081" does: then it has a frame and a value (see wordsOf).
 func (t *Thread) WithQuestion(q Quote) string {
 	const most = 160 // bytes
 	said := t.AnswerBefore(q)
@@ -120,8 +122,8 @@ func insert(all []Quote, q Quote) []Quote {
 	return all
 }
 
-// shorten cuts messages until all of them have room: the oldest first, the plain ones before the
-// first request and those with instructions, and none to nothing while another can still be cut.
+// shorten cuts messages until all of them have room, the oldest first. The first request and those
+// with instructions come last. None is dropped while another can still be cut.
 func (t *Thread) shorten() {
 	var dropped int
 	t.Prompts, dropped = shorten(t.Prompts, func(i int, q Quote) bool { return i > 0 && len(standing.Find(q.Text)) == 0 })

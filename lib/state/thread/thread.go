@@ -218,7 +218,8 @@ func (t *Thread) takeBack(p Part) {
 }
 
 // AddPart adds what is known of a session at the end of a turn or at a hand-over. It can be
-// repeated. What ran beside another session goes, and so do that one's to-dos if part has any.
+// repeated. What ran beside another session is dropped. The to-dos of another session are replaced
+// if part has any.
 func (t *Thread) AddPart(part Part) {
 	t.takeBack(part)
 	t.addWork(part)
@@ -296,7 +297,8 @@ func (t *Thread) Drop(n int) (Instruction, bool) {
 	return in, true
 }
 
-// AddHandover adds a hand-over, or replaces the one with the same note.
+// AddHandover adds a hand-over, or replaces the one with the same note. It shortens the texts of
+// the earlier ones.
 func (t *Thread) AddHandover(m Message) {
 	t.Messages = slices.DeleteFunc(t.Messages, func(old Message) bool { return old.Note == m.Note })
 	for i := range t.Messages {
