@@ -20,7 +20,7 @@ func BoundsOf(pid int) (Bounds, error) {
 	for _, ns := range namespaces {
 		target, err := os.Readlink(dir + "ns/" + ns.file)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && ns.file != "mnt": // this kernel has none
+		case errors.Is(err, fs.ErrNotExist) && ns.file != "mnt": // the kernel has none; but all have mnt
 			continue
 		case err != nil:
 			return b, fmt.Errorf("cannot look at process %d: %w", pid, err)
@@ -86,7 +86,8 @@ func Inits(pid int) (all []Proc) {
 	return all
 }
 
-// cgroup returns the control group of a process, or "" for the scope that tmux makes for each pane.
+// cgroup returns the control group of a process, or "" for the scope that tmux makes for each pane:
+// two panes do not differ by it.
 func cgroup(text string) string {
 	for line := range strings.Lines(text) {
 		name := path.Base(strings.TrimSpace(line))

@@ -18,7 +18,7 @@ const maxShebang = 256
 // name again, by which clients are recognized. Any other command line is unchanged,
 // including that of a script which needs its interpreter.
 func TypedCommand(args []string, dir string) []string {
-	for i := 1; i < min(len(args), 3); i++ {
+	for i := 1; i < min(len(args), 3); i++ { // the kernel adds one or two words
 		if slices.Equal(interpreter(args[i], dir), args[:i]) {
 			return args[i:]
 		}

@@ -23,8 +23,8 @@ type Cache struct {
 // pageSize is larger than SQLite's, because a large database is then made in less time.
 const pageSize = 16 << 10
 
-// cachePragmas are for tables in memory, and for many rows in the order of an index: at most so
-// many KB are kept.
+// cachePragmas keep temporary tables in memory, and at most 16000 KB of pages: whoever reads many
+// rows in the order of an index comes to the same page again.
 const cachePragmas = "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000"
 
 // Values is a row of a result. It is valid only during the call that gets it.
