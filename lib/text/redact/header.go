@@ -19,7 +19,7 @@ loop:
 			break loop
 		}
 	}
-	if colon > at { // of the port
+	if colon > at { // it is the port's
 		colon = -1
 	}
 	switch {
@@ -105,7 +105,7 @@ func likelyCookieValues(s string, v int) (from, to int) {
 		return 0, 0
 	}
 	quoted := strings.IndexByte("\"'`", s[v-1]) >= 0
-	if blank := strings.IndexByte(near[from:to], ' '); blank >= 0 && !quoted { // they end with the word
+	if blank := strings.IndexByte(near[from:to], ' '); blank >= 0 && !quoted { // without quotes, they end at a blank
 		to = from + blank
 	}
 	_, first, _ := strings.Cut(s[from:to], "=")
@@ -142,7 +142,7 @@ func (sc *scanner) findInCookieFile(i int) (from, to int) {
 		return 0, 0
 	}
 	line, _, _ := strings.Cut(sc.s[i+1:min(len(sc.s), i+2*maxLook)], "\n")
-	fields := strings.SplitN(line, "\t", 6)
+	fields := strings.SplitN(line, "\t", 6) // subdomains, path, TLS, expiry, name, value
 	if len(fields) < 6 || endOfRun(fields[3], 0, "0") < len(fields[3]) || !looksSecret(strings.TrimRight(fields[5], "\r"), minValue) {
 		return 0, 0
 	}
@@ -160,7 +160,7 @@ func skipSeparator(s string, i int) int {
 		more = more || s[p] > ' ' || s[p] == '\n'
 		joined = joined || strings.IndexByte("+.&", s[p]) >= 0
 	}
-	if !more || joined && strings.IndexByte("\"'", s[p-1]) < 0 { // of code
+	if !more || joined && strings.IndexByte("\"'", s[p-1]) < 0 { // only blanks, or code in which a variable follows
 		return i
 	}
 	return p

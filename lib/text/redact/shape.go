@@ -162,9 +162,9 @@ var shapes = [...]shape{
 	{"{CRYPT}", "w$./", 20, 0, 0},
 }
 
-// index finds the shapes that begin with two characters: first has the first of them for
-// each pair, and after the next one for each shape. The values are indexes in shapes plus one;
-// 0 means none.
+// index finds what can begin at a character. first has the first shape that begins with a pair of
+// characters, and after for each shape the next one with the same pair. The values of both are
+// indexes in shapes plus one; 0 means none.
 type index struct {
 	first    [1 << 14]uint16
 	after    [len(shapes)]uint16
@@ -211,7 +211,7 @@ func (x *index) mayBegin(s string, i int) bool {
 	}
 	c, next := s[i], s[i+1]
 	if c >= 1<<7 {
-		return c == wide[0] && next == wide[1]
+		return c == wide[0] && next == wide[1] // of a Chinese colon or equals sign
 	}
 	if next >= 1<<7 {
 		next = 0
@@ -265,6 +265,7 @@ func (x *index) addPrefix(p string) {
 const maxDigit = 100
 
 // findShaped finds the token of a known service at s[i]. Among shapes, the first that fits counts.
+// Like all functions that find something, it returns 0, 0 for nothing.
 func (sc *scanner) findShaped(i int) (from, to int) {
 	s := sc.s
 	if i+1 >= len(s) || s[i]|s[i+1] >= 1<<7 {
@@ -278,7 +279,8 @@ func (sc *scanner) findShaped(i int) (from, to int) {
 	return 0, 0
 }
 
-// findToken is findShaped for one shape. Within a word, the rest must surely be random.
+// findToken is findShaped for one shape. Behind a dash or underscore in a word, the prefix may be
+// there by chance, so the rest must surely be random.
 func (sc *scanner) findToken(i int, sh *shape) (from, to int) {
 	s := sc.s
 	if !strings.HasPrefix(s[i:], sh.prefix) {
@@ -305,7 +307,7 @@ func (sc *scanner) findToken(i int, sh *shape) (from, to int) {
 }
 
 // tokenEnd returns the end of a token of a shape, whose prefix ends at s[start]. ok is false if
-// it lacks a digit that the shape has.
+// the shape asks for a digit and the token has none, is not mixed and not wrapped.
 func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 	s := sc.s
 	end, ok = start, sh.how&digit == 0
@@ -337,6 +339,7 @@ func (sc *scanner) tokenEnd(start int, sh *shape) (end int, ok bool) {
 	for end > start && s[end-1] == '.' {
 		end--
 	}
+	// What follows a seam, where something invisible was removed, can be another word.
 	if sh.max > 0 && end-start > sh.max && sc.isSeam(start+sh.max) {
 		end = start + sh.max
 	}
@@ -493,7 +496,7 @@ func (sc *scanner) skipBackBounded(i int, classes string, least, most int) int {
 	if i-from >= least && (from == sc.done || !inClass(sc.s[from-1], classes)) {
 		return from
 	}
-	for n := most; n >= least; n-- {
+	for n := most; n >= least; n-- { // what is before the word may be an escape such as \n
 		if at := i - n; at >= from && sc.beginsWord(at) {
 			return at
 		}

@@ -15,7 +15,8 @@ func (later Instruction) Replaces(earlier Instruction) bool {
 	if len(fewer) > len(more) {
 		fewer, more = more, fewer
 	}
-	// The one speaks of something that the other does not.
+	// All subject words of the shorter one must be in the longer one, and below be a large share of
+	// its words: otherwise the longer one is about something more special.
 	if len(fewer) == 0 || slices.ContainsFunc(fewer, func(w string) bool { return !slices.Contains(more, w) }) {
 		return false
 	}
