@@ -191,7 +191,7 @@ func circleStarts(members []*catalog.Session, nodes map[session.ID]*Node) map[se
 	for walk, s := range members {
 		for n := nodes[s.ID]; n != nil; {
 			if w, seen := met[n.ID]; seen {
-				if w == walk+1 {
+				if w == walk+1 { // this walk came back to where it was
 					first[earliestInCircle(n, nodes)] = true
 				}
 				break
@@ -244,8 +244,8 @@ func (c Chain) Sessions() []*catalog.Session {
 	return all
 }
 
-// DescribeLink returns what the session above handed to this one: the subject of a hand-over, or
-// how the other ended.
+// DescribeLink returns in words how this session is linked to the one above: the kind of link, or
+// for a successor how the one above ended and what it handed over.
 func (n *Node) DescribeLink(above *catalog.Session) string {
 	if n.Link != Follows {
 		return string(n.Link)
@@ -258,7 +258,7 @@ func (n *Node) DescribeLink(above *catalog.Session) string {
 		how, what = "killed", catalog.FormatReason(above.Reason)
 	case above.Outcome == session.Handoff:
 		how, what = "handed over", above.Subject
-	case n.Source == "clear": // a note from before a compaction was not for the successor
+	case n.Source == "clear": // above.Subject may be that of a note for a compaction
 		how = "cleared"
 	case above.Outcome == session.Done:
 		how, what = "ended", catalog.FormatReason(above.Reason)
