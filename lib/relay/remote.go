@@ -327,7 +327,7 @@ func (r *Relay) saveHost(m *remoteHost) {
 }
 
 // takeHello takes what a host says of itself when it connects: name, version, key to encrypt for.
-// It adds a new host, asks for its beat in the next round, and exchanges lists of records.
+// It adds a new host, has a beat asked for if none came yet, and exchanges lists of records.
 func (r *Relay) takeHello(m seal.Message) error {
 	var says hello
 	if err := json.Unmarshal(m.PlainBody(), &says); err != nil {
