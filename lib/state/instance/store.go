@@ -190,8 +190,9 @@ func (f *file) read(s Store) {
 	f.in, f.err = s.readInstance("", f.id)
 }
 
-// ReadInstances returns the instances in order of creation, without archived and closed ones. If
-// some cannot be read, the error says which. Unusable ones are skipped with a warning.
+// ReadInstances returns the instances in order of creation, also those that a person has put away
+// (IsArchived), but none of a template in the folders Archived and Closed. If some cannot be read,
+// the error says which. Unusable ones are skipped with a warning.
 func (s Store) ReadInstances() ([]*Instance, error) {
 	entries, err := atomicfile.Entries(s.path(""))
 	if err != nil {

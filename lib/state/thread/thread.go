@@ -297,8 +297,7 @@ func (t *Thread) Drop(n int) (Instruction, bool) {
 	return in, true
 }
 
-// AddHandover adds a hand-over, or replaces the one with the same note. It shortens the texts of
-// the earlier ones.
+// AddHandover adds a hand-over in place of one with the same note, and shortens the earlier ones.
 func (t *Thread) AddHandover(m Message) {
 	t.Messages = slices.DeleteFunc(t.Messages, func(old Message) bool { return old.Note == m.Note })
 	for i := range t.Messages {
