@@ -152,9 +152,10 @@ func (s *Session) Clean(clean func(string) string) {
 	}
 }
 
-// Headline returns a line about a session: its subject, work, received hand-over, title or
-// first request, and the branch. Why it was started counts only if there is nothing else,
-// and only in a town, whose words these are. "" if nothing is known.
+// Headline returns a line about a session, or "" if nothing is known: its subject, work, received
+// hand-over, title or first request, and the branch. A Topic in the person's words comes before
+// that. A Topic that is a word of gt or the town for why the session was started (beacon.IsTopic)
+// counts only if there is nothing else, and only in a role or after a hand-over.
 func (s *Session) Headline() string {
 	unit := s.WorkUnit
 	if len(unit) == 8 && strings.Trim(unit, "0123456789abcdef") == "" {

@@ -103,6 +103,7 @@ func (p *peerCopies) claimedSession(id session.ID, recorded bool) *Session {
 // session that runs here did not continue on another host.
 func (c Catalog) addClaims(id session.ID, s *Session, runs bool) *Session {
 	for _, p := range c.peers {
+		// What is read in a record of another host counts only if this host has nothing.
 		claimed := p.claimedSession(id, s == nil || s.isForeign) // mutant always: TestPeersRecords
 		switch {
 		case claimed == nil:
@@ -150,6 +151,7 @@ func (s *Session) accept(there *Session, runs bool) {
 		s.Actor, s.Role, s.Rig, s.Topic, s.WorkUnit, s.Received = there.Actor, there.Role, there.Rig, there.Topic, there.WorkUnit, there.Received
 		s.ChainID, s.ParentID = there.ChainID, there.ParentID
 	case !runs && s.Outcome != "" && s.LastAt.Before(there.LastAt): // mutant always: TestPeers
+		// It ended here, and went on there.
 		s.adoptEnd(there)
 	case there.StartedAt.Before(s.StartedAt) && s.mayPredateLog(): // it was moved here
 		s.StartedAt = there.StartedAt
@@ -178,6 +180,7 @@ func (s *Session) resolveThere() {
 	case s.peer.Runs[s.ID]:
 		s.MarkRunning(0)
 	case s.Outcome != "" && s.Outcome != Active: // mutant always: TestPeers
+		// The logs say how it ended.
 	case !s.handedOver.IsZero():
 		s.EndedAt, s.Outcome = s.handedOver, session.Handoff
 	default:
