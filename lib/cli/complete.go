@@ -69,6 +69,7 @@ func answerCompletion(env *Env, p Program) (code int, asked bool) {
 	return 0, false
 }
 
+// typedLine is what the words before the one to be completed mean.
 type typedLine struct {
 	node      *kong.Node
 	flag      *kong.Flag // its value comes next
@@ -99,7 +100,7 @@ func completeLast(env *Env, p Program, app *kong.Node, words []string) (fit []Ca
 			return nil, false
 		}
 		found, files = valueCandidates(env, p, f.Value, text)
-		if value {
+		if value { // bash has kept the flag and its =
 			begin = text
 			break
 		}
@@ -151,7 +152,7 @@ func joinWords(words []string) (whole []string, value bool) {
 	return whole, value
 }
 
-// applyWord applies a word that was typed.
+// applyWord takes in a word before the last one: a command, an argument, flags or a flag's value.
 func (l *typedLine) applyWord(word string) {
 	switch {
 	case l.flag != nil:
