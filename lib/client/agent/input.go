@@ -27,6 +27,7 @@ func (c Client) Input(styled string) (shown Input, below string) {
 		plain = strings.ReplaceAll(plain, suggested, "")
 	}
 	all, plain = strings.ToLower(all), strings.ToLower(plain)
+	// Each of the three is where the last such text begins, or -1.
 	empty, asks := c.EmptyInput.lastMatch(plain), c.PromptPatterns.lastMatch(plain)
 	box := max(c.InputBox.lastMatch(plain), empty)
 	switch { // What stands lower on the screen is newer.
@@ -133,7 +134,7 @@ func stripStyles(styled string) (all, plain string) {
 			case (now.reversed || now.underlined) && !now.coloured && c != '\n':
 				cursor++
 			case cursor == 1 && now.coloured && !now.faint && c != '\n' && keepsColour(styled):
-				normal.WriteString(suggested)
+				normal.WriteString(suggested) // its comment says when
 				fallthrough
 			default:
 				cursor = 0
@@ -185,7 +186,7 @@ func parseSequence(styled string) (codes string, styles bool, rest string, ok bo
 func isScrollMark(styled string) bool {
 	rest, up := strings.CutPrefix(styled, "↑")
 	rest, down := strings.CutPrefix(rest, "↓")
-	if up == down {
+	if up == down { // no arrow, or two
 		return false
 	}
 	for strings.HasPrefix(rest, "\x1b[") {
