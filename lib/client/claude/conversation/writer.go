@@ -36,6 +36,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 		kind, id := "user", session.NewID()
 		var message conversation.Object
 		call := fmt.Sprintf("toolu_%.8s_%s", c.ID, e.CallID)
+		// agent makes the record a message of the agent with one block.
 		agent := func(block map[string]any, stop string) {
 			kind = "assistant"
 			message = conversation.Object{
