@@ -43,9 +43,10 @@ func countRequests(input string) int {
 	return 0
 }
 
-// outputLines returns the lines of a kind in a tool's result (JSON), or none if there are
-// more than n: then another program that ran at the same time, such as a project's tests,
-// has printed such a line, and nobody can tell which are gt's.
+// outputLines returns the different lines that begin with kind in a tool's result (JSON), or none
+// if there are more than n, which is how many gt's commands can have printed (see countRequests).
+// Then another program that ran at the same time, such as a project's tests, has printed such a
+// line, and nobody can tell which are gt's.
 func outputLines(answer, kind string, n int) []string {
 	if n == 0 || !strings.Contains(answer, kind) { // kind has no characters that JSON escapes
 		return nil
@@ -98,7 +99,7 @@ const showTail = 2 << 20
 // maxResults limits how many results are examined, from the last one back.
 const maxResults = 64
 
-// FindOutputLines returns the lines of a kind that gt's commands printed, according to the
+// FindOutputLines returns the lines with a prefix that gt's commands printed, according to the
 // end of the conversation at path: they are in a tool's result, and the call that the
 // result names ran such commands. It needs only that lines are JSON, and the keys by
 // which clients name calls.
