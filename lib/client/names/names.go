@@ -136,8 +136,8 @@ func SetsSessionVar(name string) bool {
 	return c != nil && len(c.SessionVars) > 0
 }
 
-// Tellers returns the clients that have a session variable set. A project's settings can
-// set another client's.
+// Tellers returns the clients that have a session variable set. They need not run here: a
+// project's settings can set the variable of another client.
 func Tellers(getenv func(string) string) (tellers []string) {
 	for _, c := range AllClients {
 		if slices.ContainsFunc(c.SessionVars, func(v string) bool { return getenv(v) != "" }) {
@@ -147,8 +147,8 @@ func Tellers(getenv func(string) string) (tellers []string) {
 	return tellers
 }
 
-// SoleTeller returns the client whose session variable is set, or "" if there is none or
-// several, one of which runs within the other.
+// SoleTeller returns the client whose session variable is set, or "" if there is none, or if
+// there are several, of which one may run within the other.
 func SoleTeller(getenv func(string) string) string {
 	if tellers := Tellers(getenv); len(tellers) == 1 {
 		return tellers[0]
