@@ -116,6 +116,7 @@ func (Writer) Write(w io.Writer, c *conversation.Copy) error {
 	}
 	fmt.Fprintf(out, `{"info":%s,"messages":[`+"\n", info)
 
+	// A prompt names the model that goes on, an answer the one that wrote it.
 	provider, used, _ := strings.Cut(cmp.Or(c.Model, c.FromClient+"/"+c.FromClient), "/")
 	last, left := int64(0), int64(c.MaxEntries)
 	asked := ""
