@@ -112,7 +112,7 @@ type header struct {
 	named  bool // the last name was found, which can be empty
 }
 
-// addFromStart adds a record, the first one first. One from before the header was copied by a fork.
+// addFromStart adds a record, the first one first. A fork has copied those older than its header.
 func (h *header) addFromStart(r gjson.Result) {
 	at := conversation.ParseTime(r.Get("timestamp").Str)
 	switch r.Get("type").Str {
