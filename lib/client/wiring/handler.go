@@ -103,7 +103,7 @@ func (h Handler) sameGroup(w Handler) bool {
 }
 
 // settingsWith returns a handler's settings, with each command line replaced by what take makes
-// of it. A command that has its arguments in a list is a program's path, not a line of the shell.
+// of it. A command with a list of arguments is a path and no shell line, so take gets it quoted.
 func (h Handler) settingsWith(take func(line string) string) map[string]any {
 	var m map[string]any
 	json.Unmarshal(h.Raw, &m) // valid: it is part of a parsed document
@@ -148,6 +148,7 @@ func (c Client) handlers(doc *jsonedit.Doc) []Handler {
 				}
 			}
 			for _, n := range items {
+				// A handler of another type runs no command. Outside of groups the type may be missing.
 				if h, typ, ok := handlerOf(doc, n); ok && (typ == "command" || typ == "" && c.Shape != Grouped) {
 					h.Event, h.Matcher = event.Key, matcher
 					all = append(all, h)
@@ -159,7 +160,7 @@ func (c Client) handlers(doc *jsonedit.Doc) []Handler {
 }
 
 // NewHandler returns a handler of a file that is not JSON. settings is what the file says of
-// it, as a JSON object.
+// it, as a JSON object. If that is none, ok is false.
 func NewHandler(event string, settings []byte, line int) (h Handler, ok bool) {
 	doc, err := jsonedit.Parse(settings, false)
 	if err != nil {
