@@ -152,8 +152,8 @@ func keepRepeated(call *hook.Invocation, text string) error {
 	})
 }
 
-// repeatStart repeats the text of a start with a later request of the turn, if the client forgets
-// it. A new prompt ends that.
+// repeatStart prints the text of a start again after each tool call of the turn, for a client that
+// forgets it. A new prompt ends that.
 func repeatStart(env *cli.Env, call *hook.Invocation) error {
 	if !call.Dialect.ForgetsContext || call.ID == "" || call.Input.AgentID != "" {
 		return nil
