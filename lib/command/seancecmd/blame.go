@@ -218,8 +218,8 @@ type candidate struct {
 	other bool // in a folder that is here and is no worktree of the repository
 }
 
-// keepChanges keeps the changes of files with these paths in the repository: in its worktrees, or, if the
-// file is in a folder, in a copy of it elsewhere. It sorts them by time.
+// keepChanges sets b.changes to the changes of files with these paths, sorted by time: in worktrees
+// of the repository or, for a path with a folder in it, in what may be a copy of it elsewhere.
 func (b *blamer) keepChanges(changes []search.Change, paths []string) {
 	roots := []string{atomicfile.ResolveLinks(b.top)}
 	if trees, err := git.Worktrees(b.top); err == nil {
@@ -439,7 +439,8 @@ func cellLine(path, line string) string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// confirms reports whether a line's commit removed what the edit replaced, or added all that it wrote.
+// confirms reports whether a line's commit confirms an edit: it removed what the edit replaced,
+// added this line and all else that the edit wrote, or removed what the edit made into this line.
 func (b *blamer) confirms(l git.BlamedLine, ch *search.Change) bool {
 	lines := b.linesOf(l)
 	if _, known := lines.whole[ch]; !known {

@@ -29,7 +29,7 @@ const (
 	maxLooked  = 1000 // sessions read for the values of a field
 )
 
-// sessionIDs offers the ids that begin so. An empty word gets the newest, without subagents.
+// sessionIDs offers the ids that begin with begin: for "" the newest ones, without subagents.
 func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	all, err := readCatalog(env, false, nil)
 	if err != nil {
@@ -54,7 +54,8 @@ func sessionIDs(env *cli.Env, begin string) []cli.Candidate {
 	return offered
 }
 
-// valuesOf returns a Completer that offers the values of a field in the first maxLooked sessions.
+// valuesOf returns a Completer that offers the values of a field in the first maxLooked sessions,
+// whatever was typed: package cli leaves out those that do not begin with it.
 func valuesOf(field func(*catalog.Session) []string) cli.Completer {
 	return func(env *cli.Env, begin string) []cli.Candidate {
 		all, err := readCatalog(env, false, nil)

@@ -86,7 +86,7 @@ func (c *follow) Run(env *cli.Env) error {
 			}
 			return err
 		}
-		if options.From-before > conversation.MaxRecord { // else no record was too long
+		if options.From-before > conversation.MaxRecord { // less cannot hold a record that is too long
 			env.WarnError(scan.CheckRead(s.ID, file))
 		}
 	}

@@ -76,7 +76,7 @@ func (c *server) scopeArgs() []string {
 	return []string{"--here"}
 }
 
-// flag returns a flag with its value, which cannot be taken for another flag, if there is one.
+// flag returns --name=value, in one word so that no value is taken for a flag, or nil for "".
 func flag(name, value string) []string {
 	if value == "" {
 		return nil

@@ -32,8 +32,8 @@ func newStoreGuardWith(env *cli.Env, table func() *agent.Table) account.StoreGua
 	}
 }
 
-// foreignStoreError turns err, which refuses a path that only a log or a record names, into the command's
-// error. Only on a terminal it hints how to allow the path, because an agent would follow that.
+// foreignStoreError turns err, which refuses a path that only a log or a record names, into the
+// command's error. Only on a terminal it hints how to allow the path: an agent would follow that.
 func foreignStoreError(env *cli.Env, s *catalog.Session, err error) error {
 	err = cli.Fail(cli.AnswerNo, err)
 	if term.IsTerminal(env.Stderr) {
@@ -51,7 +51,7 @@ func clientName(s *catalog.Session) string { return cmp.Or(s.Agent, contract.Def
 func accountOf(guard account.StoreGuard, client agent.Client, s *catalog.Session) (string, error) {
 	switch {
 	case s.Store != "" && client.AccountChange(guard.Getenv, s.Store) == "":
-		return s.Store, nil
+		return s.Store, nil // the client would use it here
 	case s.Store != "":
 		return s.Store, storesOf(guard, s).CheckAccount(clientName(s), s.Store)
 	}

@@ -107,7 +107,7 @@ func (c *read) Run(env *cli.Env) error {
 			return err
 		}
 		env.WarnError(scan.CheckRead(s.ID, f))
-		if len(found) == 1 && from > max(p.Turn, 1) {
+		if len(found) == 1 && from > max(p.Turn, 1) { // no such turn, so nothing was printed
 			return cli.Failf(cli.AnswerNo, "session '%s' has %s", s.ID, count.Plural(p.Turn, "turn"))
 		}
 	}

@@ -239,8 +239,8 @@ func (s *spending) date(hour time.Time) {
 	s.Block = hour.Format(time.RFC3339)
 }
 
-// intoBlocks changes the hours in Block to the beginnings of the blocks that have them: a block
-// begins with the first hour after the one before, and has five.
+// intoBlocks changes each Block from an hour to the beginning of the block that has the hour. A
+// block has five hours, and begins with the first hour of use after the block before.
 func intoBlocks(spent []spending) {
 	const length = 5 * time.Hour
 	var begin time.Time
@@ -307,8 +307,8 @@ func (p places) project(s *catalog.Session, dir string) string {
 	return p.text(cmp.Or(known, dir))
 }
 
-// counter counts the tokens of sessions. It reads what a conversation may be a copy of before
-// it, also if nobody asks for that.
+// counter counts the tokens of sessions. Before a conversation it reads those that may have been
+// copied into it, even if nobody asks for their numbers.
 type counter struct {
 	env    *cli.Env
 	all    catalog.Catalog
@@ -389,8 +389,8 @@ func (n *counter) countSession(s *catalog.Session) ([]conversation.HourUsage, bo
 	return used, true
 }
 
-// sumGroups adds up what is the same: by time the first first, otherwise the most output
-// first, but sessions as they come.
+// sumGroups adds up all that is the same in the groups of by. The sums are in the order of their
+// sessions in all, then of their times, and then those with the most output come first.
 func sumGroups(all []spending, by []string) (sums []spending) {
 	at := map[spending]int{}
 	for _, s := range all {
