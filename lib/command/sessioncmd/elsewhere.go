@@ -33,9 +33,10 @@ type hostAgent struct {
 	name  string
 }
 
-// findOnHost returns the agent on another host that a name means, or nil if it means none. No agent
-// of this host has an '@' in its name, but titles and folders have. What can be a name is left to
-// that host, where an agent of that name may have been made just now.
+// findOnHost returns the agent that NAME@HOST means, or nil if a name has another form or means an
+// agent of this host. If NAME can be an agent's name, only HOST can tell whether it has that agent,
+// which may be new. Otherwise NAME is the agent's title or folder. Titles and folders of this host,
+// which can contain an '@', come first, and HOST must have told of such an agent before.
 func findOnHost(env *cli.Env, name string) (*hostAgent, error) {
 	state := place.StateOf(env.Getenv)
 	hosts := peer.NewHosts(state)
@@ -54,7 +55,7 @@ func findOnHost(env *cli.Env, name string) (*hostAgent, error) {
 		if _, err := hosts.LocalHost(); err != nil || !isName { // in no fleet, or a title
 			return nil, nil
 		}
-		_, err = hosts.Find(host)
+		_, err = hosts.Find(host) // its error names the known hosts
 	}
 	e := &hostAgent{env, state, h, agent}
 	if err != nil || isName {
@@ -280,7 +281,8 @@ func (e *runtimeAgent) sendPrompt(env *cli.Env, c *sendPrompt, text string) erro
 			worked = true
 			return false, nil
 		}
-		// Runtimes report whole seconds, so Idle can be up to a second early.
+		// An agent that was not seen at work has answered if it became idle after the prompt.
+		// Runtimes report for how many whole seconds it was, so Idle can be up to a second late.
 		return worked || s.Idle.Add(-time.Second).After(at), nil
 	})
 	if errors.Is(err, errTimeout) {

@@ -61,7 +61,7 @@ func (c *newOne) buildInstance(at scope) (*instance.Instance, agent.Client, erro
 		client = at.Table().FindClient(c.Agent)
 	}
 	in.Agent = client.Name
-	if c.Worktree != "" && dir != own {
+	if c.Worktree != "" && dir != own { // otherwise the role's folder is there already
 		w, work, err := worktree.Plan(dir, c.Worktree, own)
 		in.Worktree, in.Path = &w, work
 		if err != nil {
@@ -125,8 +125,8 @@ func (c *newOne) roleRepository(t town.Town, id identity.Identity, dir string) (
 	return "", cli.Fail(cli.AnswerNo, none, fmt.Sprintf("the rig %s has no repository (mayor/rig, refinery/rig or .repo.git) to make it from", id.Rig))
 }
 
-// findFormer returns the instance that --replace replaces, or the one that a worker's role
-// already has, and nil without one.
+// findFormer returns the instance that the flags change, or nil if they make a new one. It is the
+// one with the name of in. Without --replace, both must have the same role, and not just none.
 func (c *newOne) findFormer(store instance.Store, in *instance.Instance) (*instance.Instance, error) {
 	if !c.Replace && in.Role == "" {
 		return nil, nil
@@ -144,7 +144,7 @@ func (c *newOne) findFormer(store instance.Store, in *instance.Instance) (*insta
 
 // replace ends the agent of an existing instance, applies the flags and starts it again. It
 // keeps the conversation, and the notes, which belong to the folder. Without --replace it
-// only starts an agent that does not run.
+// only starts an agent that does not run. With --explain it prints what it would do.
 func (c *newOne) replace(at scope, old, in *instance.Instance) error {
 	if c.Explain {
 		m := at.Member(old)

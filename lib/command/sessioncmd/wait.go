@@ -193,9 +193,10 @@ func conversationOf(at scope, m fleet.Member) (conversation.Reader, conversation
 	return r, conversation.File{Client: name, Path: real, ID: m.Record.ID}, nil
 }
 
-// readLastAnswer reads the agent's last answer, starting at an offset. If asked is set, only the
-// answer to a prompt with that text counts, given at or after a time with a precision of
-// seconds. The parts of a message are joined. next is the offset to read on from.
+// readLastAnswer reads the agent's last answer from an offset on. If asked is set, a.hasPrompt
+// reports whether a prompt with that text came at or after a time (to the second). If so, a is
+// the answer to it, and has no text while there is none. The parts of a message, which have one
+// ID, are joined. next is the offset to read on from.
 func readLastAnswer(r conversation.Reader, f conversation.File, from int64, asked string, after time.Time) (a agentAnswer, next int64, err error) {
 	var id string
 	next, err = r.Read(f, conversation.Options{From: from}, func(e conversation.Entry) bool {
@@ -239,7 +240,7 @@ func printLast(at scope, m fleet.Member) error {
 	return a.print(at.Env, m)
 }
 
-// print prints the text. It fails if there is none, or if that reports an error of the client.
+// print prints the answer. It fails without one, and for a text that is an error of the client.
 func (a agentAnswer) print(env *cli.Env, m fleet.Member) error {
 	switch text := strings.TrimRight(env.Text(a.text), "\n "); {
 	case a.isError:
@@ -289,6 +290,7 @@ func (c *sendPrompt) awaitAnswer(env *cli.Env, s sentPrompt, begin time.Time) er
 	var waitsSince, asksSince time.Time
 	over := false // the agent has ended
 	worked := ""  // the last screen that showed that the agent works
+	// read sets a. r is nil if there is no conversation that can be read.
 	read := func() (r conversation.Reader, err error) {
 		r, f, err := conversationOf(s.scope, m)
 		if err == nil {
@@ -337,11 +339,12 @@ func (c *sendPrompt) awaitAnswer(env *cli.Env, s sentPrompt, begin time.Time) er
 		}
 		r, err := read()
 		noConversation := r == nil && !s.queued // none can be read; a queued prompt has more time
+		// The agent waits, and not because it is done: the turn failed or was interrupted.
 		failed := a.hasPrompt && working == "" && m.Status == status.Waiting && m.Reason != status.Done && time.Since(waitsSince) > failedWait
 		switch {
 		case a.hasPrompt && a.text != "":
 			return true, nil
-		case noConversation, failed, time.Since(waitsSince) > answerWait:
+		case noConversation, failed, time.Since(waitsSince) > answerWait: // wait no longer
 			return true, err
 		}
 		return false, nil
