@@ -168,7 +168,7 @@ func CutMiddle(s string, length int) string {
 }
 
 // cutEnds returns where the part that Cut removes begins and ends: between words, if a blank
-// is near.
+// is near. Of what is kept, two thirds are before that part.
 func cutEnds(s string, length int) (front, back int) {
 	const near = 24 // bytes
 	keep := length - utf8.RuneCountInString(cutMark)
@@ -182,7 +182,7 @@ func cutEnds(s string, length int) (front, back int) {
 	return front, back
 }
 
-// cutEnd shortens a text to at most length characters. It removes the end.
+// cutEnd shortens a text to at most length characters. It puts a mark of seven in place of the end.
 func cutEnd(s string, length int) string {
 	if !isLonger(s, length) {
 		return strings.Clone(s)
