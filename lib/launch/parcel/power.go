@@ -116,6 +116,7 @@ func isPower(name string) bool {
 		}
 	}
 	last := elems[len(elems)-1]
+	// mise reads mise.toml, mise.NAME.toml, and the .toml files in a folder mise.
 	mise := strings.HasPrefix(last, "mise.") || slices.Contains(elems[:len(elems)-1], "mise") && strings.HasSuffix(last, ".toml")
 	return mise || slices.Contains(runNames, last) || strings.HasSuffix(last, ".code-workspace") || secretfile.IsSecret(name)
 }
@@ -400,11 +401,11 @@ func (w *unpacking) readContents(ids []string, members map[string]File) (map[str
 func (w *unpacking) outsideTarget(e git.Entry, members map[string]File) (string, error) {
 	contents, err := w.readContents([]string{e.ID}, members)
 	to := string(contents[e.ID])
-	at, below := path.Join(path.Dir(e.Path), to), to
+	at, below := path.Join(path.Dir(e.Path), to), to // the place, and the path without ../ in front
 	for up := true; up; {
 		below, up = strings.CutPrefix(below, "../")
 	}
-	back := slices.Contains(strings.Split(below, "/"), "..") && below != ".." // out of where another link leads
+	back := slices.Contains(strings.Split(below, "/"), "..") && below != ".." // a/.. if a is a link
 	if err == nil && !back && !path.IsAbs(to) && filepath.IsLocal(at) && checkPath(at) == nil && !isPower(at) {
 		return "", nil
 	}
@@ -413,8 +414,8 @@ func (w *unpacking) outsideTarget(e git.Entry, members map[string]File) (string,
 
 // findNamedFiles returns the files that would be run because something names them, each with what
 // names it: a file of run, git's settings or hooks here, a hook of the person's, or such a file
-// itself. Files that only give settings it does not search. unsearched is how many files there were
-// too many to search.
+// itself. Files that only give settings it does not search. unsearched is how many files are left
+// after maxBatches.
 func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives map[string]git.Entry, members map[string]File) (all map[string]string, unsearched int, err error) {
 	files := indexFiles(arrives)
 	all = map[string]string{}
@@ -447,7 +448,7 @@ func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives ma
 			files.findNamed(e.Path, string(contents[e.ID]), all, settings)
 		}
 		for name, by := range all {
-			if isQueued[name] == "" && !isPower(name) {
+			if isQueued[name] == "" && !isPower(name) { // each power is in run from the start
 				run = append(run, arrives[name])
 			}
 			isQueued[name] = by
@@ -587,6 +588,7 @@ func (x index) findNamed(file, text string, all, settings map[string]string) {
 			continue
 		}
 		for end := short; ; { // an absolute path ends in one of the repository
+			// In a hook, most of them generated, the end of a path is too often something else.
 			if file != gitHook || end == short || variable || strings.ContainsAny(end, "./") {
 				add(x["="+end])
 			}
@@ -595,14 +597,15 @@ func (x index) findNamed(file, text string, all, settings map[string]string) {
 				break
 			}
 		}
+		// A bare word mostly means neither a folder nor a file without its ending.
 		if programs || hooks || strings.ContainsAny(short, "./") || short != word {
 			add(x["~"+short])
 			add(x["/"+short])
 		}
-		if strings.Contains(short, ".") {
+		if strings.Contains(short, ".") { // a module of Python, such as tools.build
 			add(x["~"+strings.ReplaceAll(short, ".", "/")])
 		}
-		if module || strings.HasSuffix(file, ".py") {
+		if module || strings.HasSuffix(file, ".py") { // a module without a dot
 			add(x["~"+short])
 		}
 	}
