@@ -205,7 +205,7 @@ func (t Target) typeIn(text, screen, earlier string, begin time.Time, within tim
 		}
 		before, empty := box, within // empty is how long the box may stay empty
 		if i == 0 && t.showsLoss(text) {
-			empty = within / 10
+			empty = within / 10 // then find out whether the client lost the text
 		}
 		box, err = t.awaitArrival(before, i > 0, begin, within, empty)
 		switch {
@@ -491,7 +491,7 @@ func (t Target) awaitArrival(before string, follows bool, since time.Time, withi
 			return "", ErrAsks
 		case t.Client.DropsPrompt(screen) && now.Sub(begin) <= within: // Enter comes afterwards
 			continue
-		case follows && box == first && now.Sub(begin) < restWait:
+		case follows && box == first && now.Sub(begin) < restWait: // the piece may still appear
 		// In a box of unknown look, any change counts as the text.
 		case known && shown == agent.Draft, !known && box != before || !known && !seenSince.IsZero():
 			if seenSince.IsZero() {
