@@ -174,7 +174,8 @@ func (r checkout) findChanges(c *Carried, vars []string, wait time.Duration) (st
 	return staged, err
 }
 
-// sortChange sorts one change of the worktree into c.
+// sortChange sorts one change of the worktree into c. The second letter of XY compares worktree and
+// index: D is a file that is gone, A one of git add -N, which is in both Intended and Changed.
 func (r checkout) sortChange(c *Carried, change Change) error {
 	if !change.Unstaged && !change.Untracked {
 		return nil
@@ -250,6 +251,7 @@ func (r checkout) checkLFS(vars []string, head string, wait time.Duration) error
 		if len(f) < 3 || f[0] != "blob" {
 			continue
 		}
+		// Git LFS takes no file of 1024 bytes or more for a pointer.
 		if n, err := strconv.Atoi(f[1]); err == nil && n > len(lfsPrefix) && n < 1024 {
 			small = append(small, f[2])
 		}
@@ -261,7 +263,7 @@ func (r checkout) checkLFS(vars []string, head string, wait time.Duration) error
 	if new.Truncated || staged.Truncated || sized.Truncated || out.Truncated {
 		return errors.New("it has too many commits that no remote has to look for files in Git LFS")
 	}
-	path, is := "", false
+	path, is := "", false // the file whose content the lines are, and whether it is a pointer
 	for line := range strings.Lines(string(out.Data)) {
 		f := strings.Fields(line)
 		switch {
@@ -563,8 +565,8 @@ func HasCommits(dir string, commits []string, wait time.Duration) (main string, 
 // ErrBranchTaken reports that a branch exists and is at another commit, or checked out.
 var ErrBranchTaken = errors.New("the branch is taken")
 
-// MakeBranch makes a branch at a commit in dir's repository, or returns ErrBranchTaken. One that is
-// there, at that commit and checked out at most at path, is no error.
+// MakeBranch makes a branch at a commit in dir's repository. If the branch exists, it has to be at
+// that commit, and checked out in no worktree but path. Otherwise it returns ErrBranchTaken.
 func MakeBranch(dir, branch, commit, path string) error {
 	if err := CheckBranch(dir, branch); err != nil {
 		return err
@@ -598,8 +600,8 @@ func MakeBranch(dir, branch, commit, path string) error {
 	return err
 }
 
-// InTheWay returns the files that git does not track in a worktree, and that ResetWorktree to index
-// or the caller, who writes comes, would replace.
+// InTheWay returns the files in a worktree that git does not track there, and that would be
+// replaced: by ResetWorktree to the commit index, or by the files comes, which the caller writes.
 func InTheWay(path, index string, comes []string, wait time.Duration) (names []string, err error) {
 	// Files that index has, and this worktree's index lacks.
 	out, err := runInWorktree(path, wait, "diff", "--cached", "--name-only", "--no-renames", "--diff-filter=D", "-z", index)
@@ -634,9 +636,9 @@ func IntendToAdd(path string, names []string, wait time.Duration) error {
 	return nil
 }
 
-// ResetWorktree makes a worktree the one of a commit of Carry: its files are those of index, and
-// HEAD, with the branch that is checked out, is head. It keeps files that git does not track
-// unless they are InTheWay.
+// ResetWorktree gives a worktree the state that Carry took elsewhere. Its index and files become
+// those of the commit index, and HEAD, with the branch that is checked out, moves to head. It keeps
+// files that git does not track unless they are InTheWay.
 func ResetWorktree(path, head, index string, wait time.Duration) error {
 	if err := FillIndex(path, index, wait); err != nil {
 		return err
@@ -650,7 +652,7 @@ func ResetWorktree(path, head, index string, wait time.Duration) error {
 }
 
 // CheckURL returns an error for a remote that git should not be given: only https, ssh and
-// paths, none of which names a program.
+// paths, none of which names a program as PROGRAM::ADDRESS does.
 func CheckURL(url string) error {
 	scheme, _, ok := strings.Cut(url, "://")
 	host, path, scp := strings.Cut(url, ":")
@@ -661,7 +663,7 @@ func CheckURL(url string) error {
 	case ok:
 	case filepath.IsAbs(url):
 		return nil
-	case scp && path != "" && !strings.Contains(host, "/"):
+	case scp && path != "" && !strings.Contains(host, "/"): // HOST:PATH, by ssh
 		return nil
 	}
 	return fmt.Errorf("gt does not clone from %s", Quote(url))
@@ -715,7 +717,7 @@ func (r checkout) branchAt(branch string) (string, error) {
 	return all[branch], err
 }
 
-// branches returns the commits of a branch and of those below it by name; of all for "".
+// branches returns the commits by name: of a branch and those below it, or of all branches for "".
 func (r checkout) branches(branch string) (map[string]string, error) {
 	out, err := r.runInPlace("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/"+branch)
 	all := map[string]string{}

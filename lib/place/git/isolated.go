@@ -37,8 +37,9 @@ type checkout struct {
 	head   string // content of HEAD
 }
 
-// locate returns the repository that contains dir, a path without links. One that the system
-// keeps from being read is an error: the folders above could be in another repository.
+// locate returns the repository that contains dir, a path without links. It fails at a .git of
+// another user that is no safe.directory of git's. One that the system keeps from being read is an
+// error, too: the folders above could be in another repository.
 func locate(dir string) (checkout, error) {
 	for at := dir; ; at = filepath.Dir(at) {
 		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil && !place.HasTrustedOwner(info, dir) && !place.IsSafe(at) {
@@ -132,7 +133,8 @@ func IsWorktreeOf(top, dir string) (bool, error) {
 	return err == nil && own == others, err
 }
 
-// KindOfPlace returns what Common's folder is of: a repository, or outside of git a folder.
+// KindOfPlace returns what CommonDir's folder belongs to, in a word: a repository, or a folder
+// outside of git.
 func KindOfPlace(dir string) string {
 	if _, err := Dir(Top(dir)); err != nil {
 		return "folder"
@@ -185,6 +187,7 @@ func (r checkout) isolate() (vars []string, done func(), err error) {
 	if r.dir != r.common && slices.ContainsFunc(all, func(s setting) bool { return s.name() == "extensions.refstorage" && s.value != "files" }) {
 		return nil, nil, errors.New("the refs of a linked worktree are read from files only")
 	}
+	// links has what git finds through links, as no variable names it, and the folder that has it.
 	links := map[string]string{"refs": r.common, "packed-refs": r.common, "info": r.common}
 	for _, there := range slices.Compact([]string{r.common, r.dir}) {
 		for _, name := range readNames(there) {

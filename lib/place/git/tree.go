@@ -29,7 +29,7 @@ type Entry struct {
 	Path     string // relative to the top
 }
 
-// RootCommits returns the commits without a parent that the worktree of dir has.
+// RootCommits returns the commits without a parent from which HEAD of dir's worktree descends.
 func RootCommits(dir string, wait time.Duration) ([]string, error) {
 	out, err := runInWorktree(dir, wait, "rev-list", "--max-parents=0", "HEAD", "--")
 	if err != nil {
@@ -74,7 +74,7 @@ func listEntries(dir string, wait time.Duration, args ...string) (all []Entry, e
 	return all, nil
 }
 
-// Blobs returns the contents of files by their ids, of each at most most bytes.
+// Blobs returns the contents of files by their ids, of each file no more than most bytes.
 func Blobs(dir string, ids []string, most int, wait time.Duration) (map[string][]byte, error) {
 	r, vars, done, err := isolateRepository(dir)
 	if err != nil {
