@@ -11,9 +11,10 @@ import (
 	"gt/lib/sys/atomicfile"
 )
 
-// Remove removes a record and its results kept aside. It leaves two lines: whose
-// conversation it was, without any of its text, and what was removed. No sync adds the
-// conversation again. Remove does not change a record that is already removed.
+// Remove removes a record and its results kept aside. It leaves two lines: whose conversation it
+// was, without any of its text, and what was removed, of the kind why (Forgotten or Pruned). No
+// sync adds the conversation again. Of a record that is already removed, it only removes files
+// that an earlier Remove left, and returns a zero Removal.
 func (s Store) Remove(id ID, why Kind, now time.Time) (Removal, error) {
 	lock, err := s.Lock(id)
 	if err != nil {

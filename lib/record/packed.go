@@ -139,7 +139,7 @@ func (o recordFile) forEachLine(from int64, each func(line []byte, at int64) boo
 	}
 }
 
-// Pack packs a record. It leaves one that was removed or is incomplete.
+// Pack packs a record, unless it was removed, is incomplete or has no mark at which to divide it.
 func (s Store) Pack(id ID) (err error) {
 	lock, err := s.Lock(id)
 	if err != nil {
