@@ -32,8 +32,8 @@ const (
 	MaxRecords = 50_000
 )
 
-// maxList bounds a list, in bytes, and staleLines is how many of its lines may be about what has changed
-// since, and as many again as there are records.
+// maxList bounds a list, in bytes. A list is written anew once it has more outdated lines than
+// there are records and staleLines together.
 const (
 	maxList    = 32 << 20
 	staleLines = 1000
@@ -217,7 +217,7 @@ func sameVersion(a, b fs.FileInfo) bool {
 }
 
 // Open opens the lines of a record, or the list if id is empty, for a host. A packed record stays open
-// for its next question. The caller calls done.
+// for the next question of the host. The caller calls done.
 func (s *Source) Open(host string, id record.ID) (f *os.File, done func(), err error) {
 	if id == "" {
 		f, err = atomicfile.Open(s.listPath())
