@@ -80,7 +80,8 @@ func Given(h home.Home, environ []string) ([]Work, error) {
 	return given, err
 }
 
-// Collect returns what Given does, and up to most issues that the agent could work on.
+// Collect returns what Given does, and as ready up to most issues that the agent could work on,
+// because nothing blocks them and nobody else has them.
 func Collect(h home.Home, environ []string, most int) (given, ready []Work, err error) {
 	dir := Find(h)
 	if dir == "" {

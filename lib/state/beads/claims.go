@@ -135,9 +135,9 @@ func (d Database) freeIssue(w Work, reason string, giveBack bool) error {
 	}
 	_, err := runProgram(question(d.bd, d.dir, d.environ, freeTime, append(slices.Clip(args), "--if-assignee="+w.Assignee, "--if-status="+w.Status)...))
 	if err != nil && strings.Contains(err.Error(), "unknown flag: --if-") { // bd before 1.3
-		found, lerr := d.list(w.Status)
+		found, lerr := d.list(w.Status) // whether it has changed
 		if lerr != nil || !slices.ContainsFunc(found, func(n Work) bool { return n.ID == w.ID && n.Assignee == w.Assignee }) {
-			return lerr
+			return lerr // nil if the issue has changed
 		}
 		_, err = runProgram(question(d.bd, d.dir, d.environ, freeTime, args...))
 	}
