@@ -115,6 +115,7 @@ func list(h home.Home, load func(atomicfile.Rolling) ([]byte, error)) ([]*Checkp
 		}
 		failed = errors.Join(failed, err)
 	}
+	// A copy that gt wrote there itself (see show) is no claim.
 	c, err := readClaimed(h)
 	if c != nil && !slices.ContainsFunc(all, func(o *Checkpoint) bool {
 		return o.SessionID == c.SessionID && o.Timestamp.Equal(c.Timestamp)
@@ -409,6 +410,7 @@ func item(what, text string) string {
 	return fmt.Sprintf("- %s: %s\n", what, strings.ReplaceAll(text, "\n", "\n  "))
 }
 
+// Text returns all that a checkpoint says, as a list of items.
 func (c *Checkpoint) Text() string {
 	var b strings.Builder
 	say := func(what, text string) { b.WriteString(item(what, text)) }
