@@ -501,7 +501,8 @@ func (o *opened) findEntry(id string) (entry, error) {
 			switch has := idOf(e.unique); {
 			case has == id:
 				return e, nil
-			case id != "" && len(id) != idLength && strings.HasPrefix(has, id): // a whole ID is never the beginning of another host's
+			// A whole ID does not also mean ID@HOST, a note of another host.
+			case id != "" && len(id) != idLength && strings.HasPrefix(has, id):
 				fit = append(fit, e)
 			}
 		}
@@ -636,7 +637,7 @@ func (b Box) Supersede(chain string, keep ...string) error {
 		looked := 0
 		for _, e := range found {
 			if slices.Contains(keep, idOf(e.unique)) || e.hasFlag('T') || !e.hasFlag('F') && e.hasFlag('S') {
-				continue
+				continue // kept, done, or seen and nobody's work: nothing to change
 			}
 			if looked++; looked > 10*maxOpened {
 				break // the newest first; older ones stay listed as unread
