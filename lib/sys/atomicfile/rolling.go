@@ -72,7 +72,7 @@ func (r Rolling) Repair() ([]byte, error) {
 		return f.data, err
 	}
 	if slices.ContainsFunc(f.bad, func(b brokenFile) bool { return isTransient(b.err) }) {
-		return r.Read()
+		return r.Read() // the file may be sound, so nothing is set aside
 	}
 	// The file itself comes last: without it, the previous versions would be ignored.
 	for _, b := range slices.Backward(f.bad[1:]) {
