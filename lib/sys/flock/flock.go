@@ -27,10 +27,10 @@ func Acquire(path string, wait time.Duration) (*Lock, error) {
 	return AcquireWhile(path, false, wait, nil)
 }
 
-// AcquireWhile is Acquire that gives up only on a lock that stands still: once wait is over it
-// waits again, if progress, which changes whenever others have used the lock, has changed. It may
-// be nil. If the lock is common, another program opens it for reading: its file has mode 0600, and
-// whoever may read it can hold it.
+// AcquireWhile is Acquire that gives up only on a lock that stands still. progress returns a text
+// that changes whenever others have used the lock: if it has changed once wait is over,
+// AcquireWhile waits again. progress may be nil. A common lock is one that another program opens
+// for reading, too: its file has mode 0600, and whoever may read it can hold it.
 func AcquireWhile(path string, common bool, wait time.Duration, progress func() string) (*Lock, error) {
 	deadline := time.Now().Add(wait)
 	for {
