@@ -45,8 +45,9 @@ func WithoutRepository(environ []string) []string {
 }
 
 // Inherited returns the part of an environment that a new agent gets, whoever starts it:
-// without WithoutRepository's variables, and without those by which the starter is known. A
-// town's agent also has its name as git's author, and its town's issues in BEADS_DIR.
+// without what WithoutRepository removes, and without the variables by which the starter is known.
+// Of a town's agent, these are also git's author if it has the agent's name, and BEADS_DIR if it is
+// in the town.
 func Inherited(environ []string) []string {
 	environ = WithoutRepository(environ)
 	if !slices.ContainsFunc(environ, func(kv string) bool { return slices.Contains(agentVars, nameOf(kv)) }) {

@@ -146,7 +146,8 @@ func forbiddenTops(dir string, environ []string) []string {
 // maxLinks is the kernel's limit of links in a path.
 const maxLinks = 40
 
-// leadsThrough reports whether a path leads through one of the folders.
+// leadsThrough reports whether a path leads through one of the folders. It follows all links, and a
+// path with more links than the kernel follows counts as if it did.
 func leadsThrough(path string, folders []string) bool {
 	at, links := "/", 0
 	for rest := strings.Split(filepath.Clean(path), "/"); len(rest) > 0; {
