@@ -74,7 +74,7 @@ func (sc *scanner) isCommandAt(i int, p *position) bool {
 		return false
 	}
 	switch begin := i - len(before); {
-	case s[begin] != '-' && !sc.beginsWord(begin):
+	case s[begin] != '-' && !sc.beginsWord(begin): // the end of a longer word
 		return false
 	case behind == "-fields ":
 		return sc.inCommand(i, "op item get ")
@@ -94,14 +94,14 @@ func (p *position) secretArgument(s string, v int) (from, to int) {
 			break
 		}
 		switch word := s[from:to]; {
-		case s[v] == '-' && len(word) > 1, strings.HasPrefix(word, "/") && p.sign == 0:
+		case s[v] == '-' && len(word) > 1, strings.HasPrefix(word, "/") && p.sign == 0: // a flag
 			switch {
 			case word == "-m", word == "--method", word == "-salt", word == "-S", word == "-R": // with a word of its own
 				skip++
 			case p.before == "ht" && skip > 0 && endOfRun(word, 1, "a") == len(word) && strings.IndexByte(word, 'n') > 0: // htpasswd -n has no file
 				skip--
 			}
-		case p.sign != 0:
+		case p.sign != 0: // USER/SECRET or USER/SECRET@PLACE
 			sign := strings.IndexByte(word, p.sign)
 			end := to
 			if at := strings.IndexByte(word[sign+1:], '@'); at > 0 {
@@ -145,7 +145,7 @@ func readsSecret(s string) bool {
 }
 
 // findPiped finds what echo and printf write into a command that reads a secret: echo x | sudo -S.
-// s[i] is the bar.
+// s[i] is the bar. What several echo write, as in (echo x; echo x), it gives to addCell itself.
 func (sc *scanner) findPiped(i int) (from, to int) {
 	s, bar := sc.s, i
 	if i+1 == len(s) || s[i+1] == '|' || !readsSecret(s[i+1:]) {
@@ -193,8 +193,8 @@ func (sc *scanner) findPiped(i int) (from, to int) {
 	return spanIf(to-from >= 4 && !isPlaceholder(s, from, to) && !isSentence, from, to)
 }
 
-// printsSecret reports whether what a command prints is one: of those that print any value by its
-// name, the name or the command says so. The name begins at s[v].
+// printsSecret reports whether what a command prints is a secret. Two commands, known by behind,
+// print other values, too: for "-raw " the name at s[v] tells, for "{.data." the words before s[i].
 func (sc *scanner) printsSecret(i, v int, behind string) bool {
 	switch behind {
 	case "-raw ":
@@ -283,6 +283,7 @@ func (sc *scanner) findHereText(i int) (from, to int) {
 	} else if !reads {
 		return 0, 0
 	}
+	// Up to four lines of one word each can be secrets. A longer text or a sentence is none.
 	line, body, _ := strings.Cut(s[i+2:min(len(s), i+maxLook)], "\n")
 	end := strings.Trim(line, " -'\"")
 	lines, _, found := strings.Cut(body, "\n"+end)
