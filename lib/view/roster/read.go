@@ -122,7 +122,7 @@ func findStrangers(env *cli.Env, look *fleet.Survey, found []Listed) []fleet.Mem
 	})
 	rest, err := ReadBySurvey(look, env, others)
 	if unread != nil || err != nil {
-		return nil
+		return nil // a pane may be an agent's that cannot be read
 	}
 	taken = PanesOf(server, rest)
 	return slices.DeleteFunc(all, func(m fleet.Member) bool { return taken[m.Pane.ID] })
