@@ -159,10 +159,10 @@ func (p *Picture) drawThreads(b *bufio.Writer, tops []int) {
 			order = append(order, k)
 		}
 		x1, x2 := p.scale.position(above.to), p.scale.position(s.from)
-		if s.link != chain.Follows { // it began while the other ran
+		if s.link != chain.Follows { // it began while the other ran: leave that one's bar just before
 			x1 = min(max(p.scale.position(above.from), x2-0.006), x1)
 		}
-		bend := max((x2-x1)/2, 0.0025)
+		bend := max((x2-x1)/2, 0.0025) // 2.5 pixels in plotWidth
 		y1, y2 := tops[above.lane]+above.middle(), tops[s.lane]+s.middle()
 		x := func(f float64) int { return int(f * chartUnits) }
 		fmt.Fprintf(d, "M%d,%dC%d,%d %d,%d %d,%d", x(x1), y1, x(x1+bend), y1, x(x2-bend), y2, x(x2), y2)

@@ -133,7 +133,8 @@ func (p *Picture) hintUndrawn(line func(string), style palette.Style, width int)
 	}
 }
 
-// isDense reports whether there are too many sessions to tell their ends apart.
+// isDense reports whether there are too many sessions to tell their ends apart: more than one for
+// two columns of a lane on average, and more than three for a column of the picture.
 func (p *Picture) isDense(columns int) bool {
 	return p.By != Session && columns >= leastBar+countWidth && len(p.bars) > len(p.lanes)*columns/2 && len(p.bars) > 3*columns
 }
@@ -242,7 +243,7 @@ func (p *Picture) drawCells(row []cell, b *bar, g glyphs, style palette.Style, c
 		}
 		put(i, body, 2)
 	}
-	if b.fullSpan != nil && from < to {
+	if b.fullSpan != nil && from < to { // it began before the picture
 		put(from, g.early, 3)
 	}
 	put(to, style.MarkOf(b.style), 3+markRank(b.style))
