@@ -32,8 +32,9 @@ import (
 	"gt/lib/text/term"
 )
 
-// startSuccessor gives the pane to the successor, or prints what to type if it does not get it. The note is
-// saved already; if the start fails, the next session in the folder gets it.
+// startSuccessor gives the pane to the successor, or prints what to type if that does not get it.
+// It starts nothing for an agent that moves to another machine. The note is saved already: if the
+// start fails, the next session in the folder gets it.
 func (h handover) startSuccessor(note mail.Note) error {
 	if h.folderReplaced != nil {
 		return cli.Fail(cli.AnswerNo, fmt.Errorf("cannot start a successor: %w", h.folderReplaced), "the note is saved: gt-mail read "+note.ID)
@@ -140,7 +141,7 @@ func (h handover) changeAgent(run respawn.Run) (restore func() error, err error)
 
 const instanceWait = 2 * time.Second // bounds the wait for another command that holds the instance
 
-// printStartByHand prints the id of the saved note, and what a person types to start the successor.
+// printStartByHand prints the id of the saved note, and how a person starts the successor.
 func (h handover) printStartByHand(note string) error {
 	line, then := h.startByHand()
 	lead := "for the person: end this session, then type: " // the agent reads this and cannot do it
