@@ -36,11 +36,11 @@ type complaint struct {
 
 // evidence is the traces that an agent's hooks have left.
 type evidence struct {
-	lastSeen   map[string]sighting // by the duty's program
+	lastSeen   map[string]sighting // by duty, such as primeDuty
 	complaints []complaint         // oldest first
 }
 
-// noteSight notes that a duty's program was seen, unless it was seen later.
+// noteSight notes when a duty was seen to be done, unless that was seen later, too.
 func (e *evidence) noteSight(program string, at time.Time, id session.ID) {
 	if at.After(e.lastSeen[program].at) {
 		e.lastSeen[program] = sighting{at, id}
