@@ -626,8 +626,9 @@ func (o *opened) mark(e entry, add, take string) error {
 	return atomicfile.Remove(o.home.Town.GivenPath(idOf(e.unique)))
 }
 
-// Supersede unhooks the hand-over notes of a chain and marks them as seen, except those to keep:
-// the one that replaces the others, and what still waits. It ignores an empty chain.
+// Supersede unhooks the hand-over notes of a chain and marks them as seen, except those with the ids
+// keep: the one that replaces the others, and one that a successor is still promised. It ignores
+// an empty chain.
 func (b Box) Supersede(chain string, keep ...string) error {
 	if chain == "" {
 		return nil
