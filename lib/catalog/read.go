@@ -221,7 +221,7 @@ func (r *reading) actor(name string) *actor {
 	return a
 }
 
-// applyEvent adds an event, from which it takes what Session.applyEvent does.
+// applyEvent appends an event to the row, and sets what finds the row as Session.applyEvent does.
 func (s *row) applyEvent(e *event) {
 	p := &e.Payload
 	link := func(text string) session.ID {
