@@ -52,7 +52,8 @@ type Ask struct {
 	OwnAccount bool `toml:"own_account"`
 }
 
-// CanAskFile reports whether the agent can be asked about a conversation in any file.
+// CanAskFile reports whether the agent can be asked about a conversation in any file: by its path
+// ({transcript}), or in a folder with links to its account's files (Ask.Links).
 func (c Client) CanAskFile() bool {
 	if c.Ask == nil {
 		return false

@@ -53,6 +53,7 @@ func Builtin() *Table {
 	return t
 }
 
+// setClient sets the function that returns an agent, and adds its name if it is a new one.
 func (t *Table) setClient(name string, read func() Client) {
 	if t.clients == nil {
 		t.clients = map[string]func() Client{}
