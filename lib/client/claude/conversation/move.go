@@ -27,7 +27,8 @@ const (
 	sessionPrefix = "session/"
 )
 
-// MovedFiles is of conversation.Mover. A transcript outside the client's folders goes alone.
+// MovedFiles implements conversation.Mover. Of a transcript that is not in one of the client's
+// projects, it returns no other files.
 func (Writer) MovedFiles(transcript string, id session.ID) ([]conversation.MovedFile, error) {
 	beside := strings.TrimSuffix(transcript, ".jsonl")
 	all := []conversation.MovedFile{{Name: conversation.Transcript, Path: transcript}}
@@ -74,7 +75,7 @@ func movable(name string) bool {
 	return false
 }
 
-// Destination is of conversation.Mover.
+// Destination implements conversation.Mover. It returns "" for a file that must not be written.
 func (Writer) Destination(a conversation.ClientFolder, cwd string, id session.ID, name string) string {
 	transcript := pathByRule(a, cwd, string(id))
 	if transcript == "" {
@@ -104,10 +105,11 @@ var movedTypes = []string{
 	"permission-mode", "content-replacement", "marble-origami-commit", "marble-origami-snapshot", "marble-origami-reset",
 }
 
-// Restrict is of conversation.Mover. When it resumes, Claude Code returns to the permission
-// mode that the transcript has last (seen with 2.1.197: acceptEdits). A mode that asks less
-// than usual becomes the usual one, and records go that are not moved, with each line that is no
-// record: a more patient reader could find several in it.
+// Restrict implements conversation.Mover: it copies a transcript without what would act here. When
+// it resumes, Claude Code returns to the permission mode that the transcript has last (seen with
+// 2.1.197: acceptEdits), so a mode that asks less than usual becomes the usual one. Restrict leaves
+// out records of other types than movedTypes, and lines that are no record: a more patient reader
+// could find several in one.
 func (Writer) Restrict(w io.Writer, r io.Reader) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
