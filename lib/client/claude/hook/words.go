@@ -24,7 +24,7 @@ func Split(text string) (typed string, messages []Message) {
 			if text = strings.TrimSpace(after); announced {
 				text = withoutRemarks(text)
 			}
-		case announced || !isWrapper(name):
+		case announced || !isWrapper(name): // from here, the text is the person's own
 			text = withoutReminders(text)
 			return strings.TrimSpace(Unpasted(text)), messages
 		default:
@@ -45,7 +45,7 @@ func firstElement(text string) (name, attributes, body, after string, announced 
 	}
 	name, attributes, _ = strings.Cut(tag[1:], " ")
 	end := strings.Index(rest, "</"+name+">")
-	if isSender(name) { // who writes an end into a message says nothing for the person
+	if isSender(name) { // its text can have an end, too: what follows must not pass for the person's
 		end = strings.LastIndex(rest, "</"+name+">")
 	}
 	if end < 0 || strings.Contains(attributes, "<") {
