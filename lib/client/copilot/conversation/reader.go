@@ -185,7 +185,7 @@ func (h *header) collectedMetadata(ws map[string]string) conversation.Metadata {
 	m.CWD = cmp.Or(h.last.CWD, h.folder, ws["cwd"])
 	m.Branch = cmp.Or(h.last.Branch, h.branch, ws["branch"])
 	if name := conversation.Excerpt(cmp.Or(ws["name"], ws["summary"])); ws["user_named"] == "true" ||
-		!strings.HasPrefix(m.Prompt, name) && !strings.HasPrefix(h.opening, name) { // else it is the first prompt's beginning
+		!strings.HasPrefix(m.Prompt, name) && !strings.HasPrefix(h.opening, name) { // a beginning of the first prompt is no title
 		m.Title = name
 	}
 	return m
@@ -282,6 +282,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		return o.From, err
 	}
 	totals := usedTokens{}
+	// read calls each for the entries of a line, unless its event was seen before.
 	read := func(line []byte, at int64, seen map[uint64]bool, each func(conversation.Entry) bool) bool {
 		ev := parseEvent(line)
 		id := conversation.HashID(ev.id)
@@ -297,7 +298,7 @@ func (c Reader) Read(f conversation.File, o conversation.Options, each func(conv
 		}
 		return true
 	}
-	if o.From > 0 && o.State == nil { // a summary needs no totals
+	if o.From > 0 && o.State == nil { // a summary (State) needs no totals of what is before From
 		counted := map[uint64]bool{}
 		_, err := conversation.Lines(f.Path, 0, func(line []byte, at int64) bool {
 			if at < o.From && isTotal(line) {
@@ -357,9 +358,9 @@ func idsBefore(path string, from int64) (ids map[uint64]bool, err error) {
 }
 
 // rewoundEvents returns the events that the person took back: those from the one that a rewind
-// names on.
+// names up to the rewind.
 func rewoundEvents(path string) (gone conversation.TakenBackSpans, err error) {
-	var ids map[string]int64 // of the events' offsets
+	var ids map[string]int64 // the events' offsets, by their ids
 	anyRewind := false
 	isRewind := func(line []byte) bool {
 		return bytes.Contains(line[:min(len(line), 60)], []byte(`"session.snapshot_rewind"`))
@@ -382,14 +383,14 @@ func rewoundEvents(path string) (gone conversation.TakenBackSpans, err error) {
 	return gone, err
 }
 
-// isTotal reports whether later events depend on this one. The client writes an event's
-// type at its beginning.
+// isTotal reports whether an event has tokens that the totals of a later shutdown include. The
+// client writes an event's type at its beginning.
 func isTotal(line []byte) bool {
 	front := line[:min(len(line), 60)]
 	return bytes.Contains(front, []byte(`"session.usage_record"`)) || bytes.Contains(front, []byte(`"session.shutdown"`))
 }
 
-// entriesOf returns an event's entries, of a subagent's only tokens. It sums these up for shutdown.
+// entriesOf returns an event's entries, of a subagent's only tokens. It sums up all tokens in used.
 func (used usedTokens) entriesOf(ev event) (all []conversation.Entry) {
 	e := conversation.Entry{Time: conversation.ParseTime(ev.time), ID: ev.id}
 	give := func(kind conversation.Kind, text string) {
