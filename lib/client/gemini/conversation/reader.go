@@ -116,7 +116,7 @@ func (Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 }
 
 // HasTyped reports whether a person typed something in a session. The client records that in a
-// separate file, for its arrow-key history. It returns true if that cannot be read.
+// separate file, for its arrow-key history. If that is there but cannot be read, it returns true.
 func HasTyped(dir string, id session.ID, lost *conversation.ReadErrors) bool {
 	logs, err := atomicfile.Read(filepath.Join(dir, "logs.json"), conversation.MaxRecord)
 	if lost.Add(err); err != nil {
@@ -145,6 +145,7 @@ func (l *metadataReader) addHeader(v gjson.Result) {
 	}
 }
 
+// addFromStart adds a message from the front, in order: what begins the session, and some paths.
 func (l *metadataReader) addFromStart(m gjson.Result) {
 	conversation.SetTimeIfZero(&l.facts.Started, conversation.ParseTime(m.Get("timestamp").Str))
 	switch kindOf(m.Get("type").Str) {
@@ -242,7 +243,7 @@ func (l *metadataReader) readDocument(f conversation.File) error {
 			l.addHeader(gjson.Parse(`{"` + key + `":` + v.Raw + `}`))
 		}
 	}, func(raw []byte, at int64) bool {
-		m := gjson.ParseBytes(raw) // none of one that is too long
+		m := gjson.ParseBytes(raw) // raw is nil for one that is too long
 		l.addFromStart(m)
 		if kindOf(m.Get("type").Str) == "gemini" {
 			last = gjson.Parse(strings.Clone(m.Raw))
@@ -389,7 +390,7 @@ func (Reader) Read(f conversation.File, o conversation.Options, each func(conver
 			continue
 		}
 		before := map[conversation.Entry]bool{}
-		if m.old.size > 0 {
+		if m.old.size > 0 { // an earlier Read gave the entries of the version before
 			for _, e := range entriesOf(messages.load(m.old), m, map[uint64]bool{}) {
 				before[sameEntry(e)] = true
 			}
@@ -529,6 +530,7 @@ func (g *giver) giveUsage(tokens gjson.Result) {
 	g.all = append(g.all, e)
 }
 
+// giveAnswers gives what the model said in a message: thoughts, text, and calls with their results.
 func (g *giver) giveAnswers(m gjson.Result) {
 	m.Get("thoughts").ForEach(func(_, t gjson.Result) bool {
 		g.giveEntry(conversation.Thought, strings.TrimSpace(t.Get("subject").Str+"\n"+t.Get("description").Str))
