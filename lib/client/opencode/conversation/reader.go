@@ -247,8 +247,8 @@ func (c *Reader) readSession(f conversation.File) (*sessionRow, error) {
 	return s, err
 }
 
-// readMessages returns the messages of a session from a time on, in order, without those that
-// the person took back.
+// readMessages returns the messages of a session from a time on, in order. Those that the person
+// took back are marked as undone.
 func (c *Reader) readMessages(f conversation.File, s *sessionRow, from int64) (all []message, err error) {
 	if strings.HasSuffix(f.Path, ".db") {
 		err = c.withDatabase(f.Path, func(db *sqlite.DB) error {
@@ -395,7 +395,9 @@ func (c *Reader) Metadata(f conversation.File) (conversation.Metadata, error) {
 }
 
 // Read gives the messages' parts. Of the last message it gives only what is complete: the
-// next Read gives a text that is being written or a tool that is running.
+// next Read gives a text that is being written or a tool that is running. The first Read calls
+// o.TakenBack for each prompt that was taken back, and a later one for the last entry of the Read
+// before it, if that entry is gone.
 func (c *Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	s, err := c.readSession(f)
 	if err != nil || s == nil {
@@ -406,7 +408,7 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 		return o.From, err
 	}
 	next := o.From
-	isReported := o.From == 0 || o.TakenBack == nil // or, below, the last entry read before is there
+	isReported := o.From == 0 || o.TakenBack == nil // or if the entry before o.From is there, below
 	sameTimeCount := int64(0)                       // entries of messages with the same time
 	for i, m := range all {
 		if i == 0 || m.created != all[i-1].created {
@@ -443,7 +445,8 @@ func (c *Reader) Read(f conversation.File, o conversation.Options, each func(con
 	return next, nil
 }
 
-// entriesOf returns the entries of a message; of an open one, those that will not change.
+// entriesOf returns the entries of a message with its parts. open says that it is the last one of
+// its session and may still grow: then entriesOf returns only those that will not change.
 func entriesOf(message string, parts []part, open bool) (all []conversation.Entry) {
 	m := gjson.Parse(message)
 	role, created, completed := m.Get("role").Str, conversation.TokenCount(m.Get("time.created")), conversation.TokenCount(m.Get("time.completed"))
@@ -544,7 +547,7 @@ func entriesOf(message string, parts []part, open bool) (all []conversation.Entr
 			steps++
 		}
 	}
-	if steps == 0 && !open { // early versions
+	if steps == 0 && !open { // early versions have the tokens only in the message
 		addTokens(m.Get("tokens"), m.Get("cost"), 0)
 	}
 	return all
@@ -631,6 +634,7 @@ var kinds = []string{
 	"agent", "compaction", "file", "patch", "reasoning", "retry", "snapshot", "step-finish", "step-start", "subtask", "text", "tool",
 }
 
+// Unknown implements conversation.Classifier.
 func (c *Reader) Unknown(f conversation.File, each func(kind string)) error {
 	s, err := c.readSession(f)
 	if err != nil || s == nil {
