@@ -47,6 +47,7 @@ func Program() cli.Program {
 	}
 }
 
+// agentNames returns the names of agents that begin with begin, to complete a word.
 func agentNames(env *cli.Env, begin string) []cli.Candidate {
 	all, err := allTargets(env)
 	if err != nil {
