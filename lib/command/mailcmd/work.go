@@ -46,6 +46,7 @@ func findWork(env *cli.Env) (home.Home, work.Work) {
 	return h, work.NewWork(instance.OfTown(h.Town.State, h.Town.Root))
 }
 
+// Run leaves the work for a template's sessions here, or puts it into the outbox for other hosts.
 func (c *workGive) Run(env *cli.Env) error {
 	if err := c.checkSubject(); err != nil {
 		return err
@@ -113,6 +114,7 @@ func templateAgent(env *cli.Env) (work.Work, *instance.Instance, error) {
 
 type workClaim struct{}
 
+// Run claims and prints work, or has a hook claim it if a sandbox does not let this command.
 func (workClaim) Run(env *cli.Env) error {
 	w, in, err := templateAgent(env)
 	if err != nil {
@@ -229,7 +231,7 @@ func (c *workAsked) Run(env *cli.Env) error {
 		if err = w.MarkDone(in.Name, c.ID); errors.Is(err, work.ErrLate) {
 			return tell(fmt.Sprintf("The work %.40s came late", c.ID), err.Error())
 		}
-	default: // request.Back
+	default: // request.GiveBack
 		err = w.BackOf(in.Name, c.ID)
 	}
 	if err != nil {
@@ -242,6 +244,7 @@ type workList struct {
 	JSON bool `name:"json" help:"One JSON object per line."`
 }
 
+// Run lists the work for this host's sessions, and then what was given for those of any host.
 func (c *workList) Run(env *cli.Env) error {
 	_, w := findWork(env)
 	all, err := w.List()
