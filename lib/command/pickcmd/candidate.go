@@ -38,7 +38,7 @@ func newCandidates(env *cli.Env) *sessionReader {
 // nextLine returns the finder's line for the next session, and io.EOF at the end. It skips
 // lines that are not a session.
 func (c *sessionReader) nextLine() (string, error) {
-	for rest := false; ; {
+	for rest := false; ; { // rest: ReadLine goes on with a line over maxLine
 		data, more, err := c.in.ReadLine()
 		if err == io.EOF {
 			return "", err
@@ -97,7 +97,7 @@ func (c *sessionReader) formatLine(s *catalog.Session) (string, bool) {
 		columns = []string{columns[0], columns[1], columns[4], "·", strings.TrimSpace(columns[2]), who}
 	}
 	shown := strings.Join(columns, " ")
-	return id + "\t--last=3\t" + strings.TrimRight(shown, " "), true
+	return id + "\t--last=3\t" + strings.TrimRight(shown, " "), true // preview the last 3 turns
 }
 
 // formatAge formats the time since t, in the unit with the fewest digits.
