@@ -10,6 +10,7 @@ import (
 	"gt/lib/text/term"
 )
 
+// printState prints, for --state, the situation in a word or, as JSON, with the facts behind it.
 func (s *start) printState(from *facts, told situation, asJSON bool) error {
 	if !asJSON {
 		return s.env.Println(told.state)
