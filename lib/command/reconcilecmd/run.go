@@ -70,7 +70,7 @@ func (c *run) Run(env *cli.Env) error {
 	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	defer stop()
 	defer w.Wait(ctx)
-	told, none := "", "" // print repeated messages once
+	told, none := "", "" // the last error, and the file without templates: each is printed once
 	for {
 		p, _, err := makeTick(ctx, env, w, c.JSON)
 		if ctx.Err() != nil {
