@@ -103,8 +103,8 @@ func (c *syncCmd) keepRecord(env *cli.Env, own agent.Record) error {
 	return errors.Join(err, packAndPrune(env, s, own))
 }
 
-// readerOf returns the reader for a client's conversations. For a client that keeps none, or
-// less, it reads what the hooks received.
+// readerOf returns the reader for a client's conversations. For a client that keeps none, or less
+// than its hooks are told, that reads what the hooks received.
 func readerOf(client string) conversation.Reader {
 	if r := readers.FindReader(client); r != nil && !registry.RecordsHooks(client) {
 		return r
@@ -133,7 +133,7 @@ func readerOfFile(env *cli.Env, f conversation.File) conversation.Reader {
 	return told
 }
 
-// After a hook, a client's file is read once it has not changed for the time settling. The
+// After a hook, a client's file is read once it has not changed for settleTime. The
 // number of checks is limited, because the next turn may have begun.
 const (
 	settleTime   = time.Second
