@@ -114,7 +114,7 @@ func resumeFolder(guard account.StoreGuard, s *catalog.Session) (dir, named stri
 			return real, "", nil
 		case !errors.As(failed, &foreign): // it does not exist
 			named = cmp.Or(named, path)
-		case !foreign.IsKernelPath() && namesFolder(s, path):
+		case !foreign.IsKernelPath() && namesFolder(s, path): // not only a log names it
 			return path, "", nil
 		case err == nil:
 			err = foreign

@@ -103,8 +103,8 @@ func describe(env *cli.Env, all catalog.Catalog, s *catalog.Session) detail {
 	return d
 }
 
-// addConversations adds what the conversation and those of its subagents say. The error names one that
-// only a log attributes to the person.
+// addConversations adds what the session's conversation and those of its subagents say. The error
+// is about one that is not read, because nothing but a log says that it is the person's.
 func (d *detail) addConversations(env *cli.Env, all catalog.Catalog, guard account.StoreGuard) error {
 	n := newCounter(env, all)
 	var spent []conversation.HourUsage
