@@ -136,7 +136,8 @@ func (c *imports) Validate() error {
 	return nil
 }
 
-// Run imports all instances of a file or none.
+// Run imports the instances of a file, none if one of them is invalid, or adopts agents in tmux. If
+// the system fails halfway, another Run adds the rest.
 func (c *imports) Run(env *cli.Env, at scope) error {
 	if c.Tmux {
 		return c.adopt(env, at)
@@ -196,6 +197,7 @@ const maxArgs = 16 << 10 // limits the arguments of an imported agent, in charac
 // and counts the rest, which are often the same.
 func (c *imports) explainRefusal(err error) error {
 	more, others := "", 0
+	// A joined error can join further ones: take the first of each.
 	for all, ok := err.(interface{ Unwrap() []error }); ok; all, ok = err.(interface{ Unwrap() []error }) {
 		err, others = all.Unwrap()[0], others+len(all.Unwrap())-1
 	}
@@ -310,6 +312,7 @@ func parseAgent(at scope, f fields) (*instance.Instance, error) {
 	if title = at.Env.Line(title, 200); title != in.Name || in.Title != "" {   // exportAgent writes the name if there is no title
 		in.Title = title
 	}
+	// A plain command needs no shell: its words are the client and its arguments.
 	words, plain := strings.Fields(command), !strings.ContainsAny(command, "'\"\\$`;|&<>()*?[]{}~#")
 	if in.Agent == "" && len(words) > 0 {
 		in.Agent = at.Table().ByProcess(filepath.Base(words[0])).Name
@@ -332,7 +335,7 @@ func parseAgent(at scope, f fields) (*instance.Instance, error) {
 		in.Role = ""
 	}
 	in.TmuxServer, in.Topic = string(tmux.CurrentServer()), at.Env.Line(in.Topic, maxTopic)
-	if !isOwn {
+	if !isOwn { // the field "gt" would have these as they must be
 		if in.Group = strings.Trim(in.Group, "/"); in.Path != "" {
 			in.Path = filepath.Clean(in.Path)
 		}
@@ -377,6 +380,7 @@ func readWrapper(env *cli.Env, f fields, in *instance.Instance) error {
 		}
 	}
 	var sandbox struct{ Enabled *bool }
+	// An agent-deck session that has a sandbox, but not enabled, is started in none.
 	off := json.Unmarshal(f["sandbox"], &sandbox) == nil && sandbox.Enabled != nil && !*sandbox.Enabled
 	for _, key := range []string{"sandbox", "ssh_host"} {
 		if raw := string(f[key]); !slices.Contains([]string{"", "null", `""`, "false"}, raw) && !(off && key == "sandbox") {
@@ -465,7 +469,7 @@ func newAdopted(at scope, server tmux.Server, a live.Agent) (*instance.Instance,
 	}
 	l := launcher.FindLauncher(at.Table(), a.Client, p, a.Pane)
 	switch {
-	case l.Why != "":
+	case l.Why != "": // FindLauncher says why not
 	case a.PID == a.Pane.PID && a.Client.Name != at.Table().OfProcess(a.PID).Name:
 		l.Why = "only its screen tells of it"
 	case launcher.IsCleared(p, a.Pane):
