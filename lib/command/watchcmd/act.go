@@ -120,7 +120,7 @@ func (m *model) showResult(r commandResult) {
 	if r.failed == "" {
 		m.message.text = term.OneLine(term.LastLine(m.env.Text(r.out)))
 	}
-	// A text that did not get to its agent is kept, so that the person can send it again.
+	// A text for an agent (told) that did not get there is kept: the person can send it again.
 	switch told := r.input != "" || r.typedAnswers != nil; {
 	case told && r.failed != "":
 		m.unsent = r.command
@@ -133,7 +133,7 @@ func (m *model) showResult(r commandResult) {
 
 const maxMessage = 1000 // bounds the message of a command, in characters
 
-// askToConfirm runs a command about the chosen row once the person has said yes.
+// askToConfirm asks whether to run a command about a row, with --now if its agent is busy.
 func (m *model) askToConfirm(r *row, verb string) tea.Cmd {
 	m.mode, m.about = asking, r.key
 	title, args := verb+" "+r.address(), []string(nil)
@@ -206,7 +206,7 @@ func (m *model) askForNewAgent() tea.Cmd {
 	return next(0)
 }
 
-// toggleDiff shows in the panel what the chosen agent has changed, until it is asked again.
+// toggleDiff shows in the panel what the chosen agent has changed, or its screen again if it does.
 func (m *model) toggleDiff() tea.Cmd {
 	r := m.chosenRow()
 	if r == nil || m.panel.diffOf == r.key {
@@ -222,8 +222,8 @@ func (m *model) toggleDiff() tea.Cmd {
 	}
 }
 
-// attach attaches to the chosen row. Inside tmux, gt-session switches the client; otherwise
-// it gets the terminal for as long as it runs.
+// attach attaches to the agent of a row. Inside tmux, gt-session switches the client to an agent of
+// this host; otherwise gt-session gets the terminal for as long as it runs.
 func (m *model) attach(r *row) tea.Cmd {
 	c := m.sessionCommand(r, "attach")
 	if m.env.Getenv("TMUX") != "" && r.Member != nil {
@@ -247,7 +247,7 @@ type foreground struct {
 	stderr bytes.Buffer
 }
 
-// SetStdin gives it the terminal itself, which it could not be told from a pipe through another reader.
+// SetStdin passes on the terminal itself: of typedInput, the command would get a pipe.
 func (f *foreground) SetStdin(r io.Reader) {
 	if t, ok := r.(*typedInput); ok {
 		r = t.File
@@ -332,7 +332,7 @@ func (m *model) dropStaleQuestion() {
 	case r == nil:
 		m.returnToList(false)
 		m.message = message{command: "gt-watch", text: "the agent is gone", failed: true}
-	case m.mode == asking:
+	case m.mode == asking: // gt-watch asks, not the agent
 	case m.asker.Status != status.Waiting: // its question is on the screen before it tells that it waits
 		m.asker = *r
 	case r.Status != status.Waiting || !r.Since.Equal(m.asker.Since):
@@ -341,7 +341,8 @@ func (m *model) dropStaleQuestion() {
 	}
 }
 
-// takeDigit takes a digit of an option's number. One is enough where no number has two.
+// takeDigit takes a key of an option's number: a digit, backspace or enter. It gives the answer as
+// soon as no option has a number with a further digit.
 func (m *model) takeDigit(key string) tea.Cmd {
 	switch {
 	case key == "backspace":
@@ -354,7 +355,7 @@ func (m *model) takeDigit(key string) tea.Cmd {
 	}
 	n, err := strconv.Atoi(m.typedNumber)
 	if key != "enter" && n*10 <= len(m.optionTexts) && n > 0 {
-		return nil // it may go on
+		return nil // a further digit may follow
 	}
 	r := m.findRow(m.about)
 	if err != nil || n < 1 || n > len(m.optionTexts) || r == nil {
