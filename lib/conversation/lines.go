@@ -231,11 +231,11 @@ func continuesRecord(c byte) bool { return c != '{' && c != byteOrderMark[0] && 
 
 // rejoinLines returns the record that begins with a line and goes on in those that r has next, as
 // in JSON that was indented or wrapped, and its length in the file. If there is none, it returns
-// nil and the length of what it looked at. Line feeds,
-// carriage returns and tabs within a text are escaped, other line feeds become blanks. It
-// validates the record once: when what it opens is closed.
+// nil and the length of what it looked at. In the record, line feeds, carriage returns and tabs
+// within a text are escaped, and other line feeds are blanks. It is validated only once, when each
+// of its brackets is closed.
 func rejoinLines(line []byte, r *bufio.Reader) (record []byte, length int64) {
-	depth, inText, escaped, atLineStart := 0, false, false, false // the last: at a line's start
+	depth, inText, escaped, atLineStart := 0, false, false, false // depth counts the open brackets
 	add := func(part []byte) {
 		for _, char := range part {
 			raw := bytes.IndexByte(rawInText, char)
@@ -286,7 +286,8 @@ func rejoinLines(line []byte, r *bufio.Reader) (record []byte, length int64) {
 var rawInText = []byte("\n\r\t")
 
 // restOfRecord is joinLines for a text in memory: it returns the record that begins with a line and
-// goes on in text[from:], and the offset in text of what follows it; line and from if it is whole.
+// goes on in text[from:], and the offset in text of what follows it. If the line is whole, or
+// nothing completes it, restOfRecord returns line and from.
 func restOfRecord(line, text []byte, from int) (record []byte, next int) {
 	if from >= len(text) || len(line) == 0 || line[0] != '{' || !continuesRecord(text[from]) || gjson.ValidBytes(line) || findJoint(line) > 0 {
 		return line, from
@@ -295,7 +296,7 @@ func restOfRecord(line, text []byte, from int) (record []byte, next int) {
 	if whole == nil {
 		return line, from
 	}
-	return whole, from + int(length) - len(line) - 1
+	return whole, from + int(length) - len(line) - 1 // length counts the line and its feed, too
 }
 
 // byteOrderMark is the byte order mark that an editor may have put before a file's first record.
@@ -573,7 +574,7 @@ func linesBackward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 		}
 		if len(feeds) == 0 && pos > 0 {
 			switch {
-			case skipping || !ended:
+			case skipping || !ended: // in a long line, or behind the last line feed
 				skipped += len(data)
 			case len(data)+rest > MaxHeld:
 				skipping = true
@@ -598,8 +599,8 @@ func linesBackward(f io.ReaderAt, size int64, each func(at int64) bool) error {
 	return nil
 }
 
-// EndsInCall reports whether the conversation ends in the middle of a tool call, in a turn that
-// nobody has ended since. It reads the end of the file.
+// EndsInCall reports whether the conversation ends in the middle of a tool call: since the last
+// prompt, a call has got no result. It reads the end of the file.
 func EndsInCall(r Reader, f File) bool {
 	file, err := atomicfile.Open(f.Path)
 	if err != nil {
