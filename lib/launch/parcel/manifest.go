@@ -202,7 +202,7 @@ func (m *Manifest) checkMembers() error {
 	if len(m.Members) > maxMembers {
 		return fmt.Errorf("it has more than %d members", maxMembers)
 	}
-	used := map[string]bool{"": true, endName: true}
+	used := map[string]bool{"": true, endName: true} // "" stands for no member
 	if s := m.Session; s != nil {
 		for _, name := range []string{s.Entries, s.Thread, s.Checkpoint} {
 			used[name] = true
@@ -366,7 +366,7 @@ func plainName(name string) bool {
 }
 
 // isGitName reports whether some file system takes a name for .git: one that ignores case, HFS+,
-// which ignores invisible characters as well, or NTFS.
+// which ignores invisible characters as well, or NTFS (git~1, ".git. ", .git:stream, a\.git).
 func isGitName(elem string) bool {
 	elem, _, _ = strings.Cut(foldedName(elem), ":")
 	for part := range strings.SplitSeq(elem, `\`) {
