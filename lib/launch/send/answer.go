@@ -30,7 +30,7 @@ func (t Target) awaitQuestion(patience time.Duration) (agent.Question, error) {
 		}
 		if q, ok := t.Client.Question(screen); ok {
 			if last = time.Now(); last.Sub(begin) < openWait && t.Client.MayAskTrust(agent.Plain(screen)) {
-				continue // the question about trust may still come
+				continue // it may still ask whether to trust its folder
 			}
 			return q, nil
 		}
