@@ -82,8 +82,8 @@ const (
 	noTmux  = "install tmux, or put it on the PATH"
 )
 
-// ErrRuns reports that an agent already runs. The other error is for an agent of the same role
-// that another program has started.
+// ErrRuns reports that the instance's agent already runs, errOtherRuns that an agent of the same
+// role does that another program has started.
 var (
 	ErrRuns      = errors.New("it is already running")
 	errOtherRuns = errors.New("is already running")
@@ -99,7 +99,8 @@ func (s Starter) Start(id instance.ID, again bool) (*Launch, error) {
 	return s.StartHeld(held, again)
 }
 
-// StartHeld is Start for an instance that the caller has locked.
+// StartHeld is Start for an instance that the caller has locked. It first ends an agent whose pane
+// was closed. With s.Revives, it starts only an agent that crashed.
 func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 	l, err := s.launchHeld(held)
 	if err != nil {
@@ -141,7 +142,7 @@ func (s Starter) StartHeld(held *instance.Locked, again bool) (*Launch, error) {
 }
 
 // checkNotMoved returns an error if the instance has moved to another machine, or is about to,
-// because a session runs in one place. TakesBack insists: it then clears Moved.
+// because a session runs in one place. With s.TakesBack, it clears in.Moved instead.
 func (s Starter) checkNotMoved(in *instance.Instance) error {
 	hosts := peer.NewHosts(s.Store.State)
 	claims, err := hosts.Claims()
