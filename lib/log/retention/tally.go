@@ -39,7 +39,7 @@ type Kind struct {
 	Events  int
 	Bytes   int64
 	Expired int       // past their TTL
-	Waning  int       // worth more than nothing, but less than waning
+	Waning  int       // worth more than nothing, but less than waningBelow
 	Oldest  time.Time // zero if none has a time
 	Value   float64   // sum
 	Lowest  float64   // of those that have not expired; 1 if there are none
@@ -48,7 +48,7 @@ type Kind struct {
 // Mean returns the average value of an event.
 func (k *Kind) Mean() float64 { return k.Value / float64(k.Events) }
 
-const waningBelow = 0.25
+const waningBelow = 0.25 // an event is worth 1 at first, and 0 at its TTL
 
 // maxKinds bounds the types, because a hostile log can have any number. The rest count as
 // "other".
@@ -58,7 +58,7 @@ func NewTally(p *Policy, now time.Time) *Tally {
 	return &Tally{policy: p, now: now, types: map[string]*Kind{}}
 }
 
-// AddLine counts a line of size bytes. Types beyond maxKinds count together, as "other".
+// AddLine counts a line of size bytes. One without a type or a time is no event (Tally.Other).
 func (t *Tally) AddLine(h eventlog.Head, size int64) {
 	t.Bytes += size
 	if h.Type == "" || h.Time.IsZero() {
