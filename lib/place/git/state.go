@@ -154,7 +154,7 @@ func DifferingFiles(dir, commit string, wait time.Duration) (all []Difference, e
 		if err != nil {
 			return nil, atomicfile.Error("read the changes in", dir, err)
 		}
-		// Of each file with other contents 12, 3 and its path, with tabs between.
+		// A line has the numbers of added and removed lines and a path, with tabs between.
 		for _, line := range splitNames(string(out.Data)) {
 			if fields := strings.SplitN(line, "\t", 3); len(fields) == 3 {
 				all = append(all, Difference{Path: fields[2], Uncommitted: len(revisions) == 1})
@@ -291,7 +291,7 @@ var quietFlags = []string{
 // environ returns git's environment: only variables that say who and where the person is. A
 // project's client settings can set variables of git (GIT_DIR, GIT_CONFIG_COUNT,
 // GIT_EXEC_PATH, GIT_TRACE, ...), the loader or a shell, which name programs and files.
-// LC_ALL=C makes the messages English, for reason.
+// LC_ALL=C makes the messages English, for gitError.
 func environ(top string, inherited []string) []string {
 	// mutant without process.PersonEnviron: ./attacks TestRepositoryNamesPrograms/variables
 	env := process.PersonEnviron(inherited)
