@@ -288,8 +288,8 @@ func FromSessionName(name string, p Prefixes) (Identity, error) {
 
 const maxName = 100
 
-// checkName returns an error if s must not become a path element. Outside a town (foreign)
-// letters of all alphabets are allowed.
+// checkName returns an error if s must not become a path element. Outside a town, letters of all
+// alphabets are allowed.
 func checkName(s string, outsideTown bool) error {
 	switch {
 	case s == "":
