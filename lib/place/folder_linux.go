@@ -48,7 +48,7 @@ func identifyOpened(f *os.File) (Folder, error) { return statx(int(f.Fd()), "", 
 // openLinkless opens a folder whose path contains no links.
 func openLinkless(path string) (*os.File, error) {
 	fd, err := openNoLinks(path, openFolder)
-	if errors.Is(err, unix.ENOSYS) { // check its path once it is open
+	if errors.Is(err, unix.ENOSYS) { // an older kernel: check the path once the folder is open
 		f, err := os.OpenFile(path, openFolder, 0)
 		if err != nil {
 			return nil, err
@@ -84,8 +84,9 @@ func statx(at int, path string, flags int) (Folder, error) {
 	return f, nil
 }
 
-// volumeOf returns how the file system at a path identifies its folders. There are too many
-// in user space and of hypervisors to list, so it knows those of local disks and of memory.
+// volumeOf returns how the file system at a path identifies its folders. It lists those of local
+// disks and of memory as stable. Any other, such as one in user space or of a hypervisor, counts as
+// unstable, because there are too many to list.
 func volumeOf(path string) volumeKind {
 	var st unix.Statfs_t
 	if unix.Statfs(path, &st) != nil {
