@@ -118,7 +118,7 @@ func (a Agents) tmuxStatuses(_ context.Context, all []*instance.Instance) []perf
 		switch {
 		case m.Process.IsSet():
 			s.Alive = tick.Alive
-		case m.Unanswered != nil:
+		case m.Unanswered != nil: // it may run where it cannot be seen
 			s.Why = m.Unanswered.Error()
 			continue
 		case m.Pane.ID == "" || m.Pane.Dead:
@@ -222,8 +222,8 @@ func (a Agents) Explain(ctx context.Context, in *instance.Instance, e template.E
 	return s.Explain(in)
 }
 
-// SameClient implements perform.Agents. A person may have put another client in the place of the
-// session's, and a variant goes on with the conversations of its client.
+// SameClient implements perform.Agents. fleet.Members sets now.Agent to the client that a person
+// may have put in its place. A variant of a client, which has its dialect, counts as the same.
 func (a Agents) SameClient(in *instance.Instance, e template.Effective) bool {
 	now := *in
 	fleet.Members(a.Env.Getenv, a.Store, a.Table, []*instance.Instance{&now}, a.Env.Now())
@@ -376,8 +376,8 @@ const actor = "gt-reconcile"
 // maxReason bounds how an agent ended, in characters.
 const maxReason = 300
 
-// NewAgents returns the agents of a town, or of a profile unless that is "". The calling program
-// must call respawn.Exec for --exec BUFFER.
+// NewAgents returns the agents of a town or, if profile is not "", of that profile. Panes run the
+// calling program with --exec BUFFER: for that, it must call respawn.Exec.
 func NewAgents(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	if err := t.State.Check(); err != nil {
 		return Agents{}, err
@@ -408,7 +408,7 @@ func NewAgents(env *cli.Env, t town.Town, profile string) (Agents, error) {
 	}, nil
 }
 
-// OpenWorld returns the world of a town or profile, with agents, work and checks.
+// OpenWorld returns what the ticks of a town or profile work with: its agents, work and checks.
 func OpenWorld(env *cli.Env, t town.Town, profile string) (*perform.World, error) {
 	all, err := NewAgents(env, t, profile)
 	if err != nil {
