@@ -78,7 +78,7 @@ type agentSpec struct {
 // Exit statuses of the program.
 const (
 	codeNo   = 1  // it does not run; for start, another has its name
-	codeBusy = 75 // unknown
+	codeBusy = 75 // it cannot be known now
 	codeWord = 80 // unsupported word
 )
 
