@@ -190,8 +190,8 @@ func (h *eventConverter) addUsage(l *Line) {
 	}
 }
 
-// addResult gives the oldest waiting call with the result's id, which is empty if the client
-// gives no ids.
+// addResult gives the call that a result completes, and then its error or the commits that it made.
+// It is the oldest waiting call with the result's id, which is "" if the client gives no ids.
 func (h *eventConverter) addResult(l *Line) {
 	at := slices.IndexFunc(h.calls, func(c Event) bool { return c.CallID == l.CallID })
 	if at < 0 {
@@ -259,7 +259,7 @@ func (s Store) WriteS3(id ID, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w.Write(head[:len(head)-1])
+	w.Write(head[:len(head)-1]) // without the closing brace
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	n := 0

@@ -22,7 +22,7 @@ type writer struct {
 const flushSize = 1 << 20
 
 // openWriter opens a record for appending, and creates it if necessary. It removes an
-// incomplete last line, which a killed writer left: no mark counts on it.
+// incomplete last line, which a killed writer left: the next sync writes that line again.
 func (s Store) openWriter(id ID) (*writer, recordEnd, error) {
 	if err := s.unpackInPlace(id); err != nil { // mutant skip: TestPack
 		return nil, recordEnd{}, err
