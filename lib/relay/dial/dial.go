@@ -145,7 +145,7 @@ func (h Hub) Connect(ctx context.Context, keys *seal.Keys, p Program) (*nats.Con
 	if err != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if errors.Is(err, nats.ErrNoServers) && u.Host != "" { // what NATS calls it
+	if errors.Is(err, nats.ErrNoServers) && u.Host != "" { // NATS's error if nothing answers
 		return nil, fmt.Errorf("no hub answers at %s", u.Host)
 	}
 	return nc, err
@@ -213,7 +213,8 @@ func sshArgs(u *url.URL, ask bool) ([]string, error) {
 	return append(args, "--", host, fmt.Sprintf(remoteHub, name)), nil
 }
 
-// startPiped starts a program that speaks NATS on its standard input and output.
+// startPiped starts a program that speaks NATS on its standard input and output, waits until it is
+// ready, and returns a connection to it. The end of ctx kills it.
 func (p Program) startPiped(ctx context.Context, args []string) (net.Conn, error) {
 	path, err := process.LookPath(args[0], "", p.Environ)
 	if err != nil {
