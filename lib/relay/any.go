@@ -86,6 +86,7 @@ func (r *Relay) offerWork(_ context.Context, now time.Time) error {
 			}
 			continue
 		}
+		// Recall takes back an offer that no session has. Late tells one that has it, at its end.
 		for i, t := range work.Tries {
 			late := i < len(work.Tries)-1 || !wanted // another host has it, or nobody wants it
 			if ask && !t.IsOver() {
@@ -112,7 +113,8 @@ func (r *Relay) reachableHost(key string) *remoteHost {
 	return nil
 }
 
-// isWorkDone reports whether a work is done, and no other session has begun it again.
+// isWorkDone reports whether a work is done: by the last host that got it or, if no session has it
+// from that last offer, by an earlier host that was taken for lost (w.Late).
 func (r *Relay) isWorkDone(w *peer.Tries) bool {
 	last := w.LastTry()
 	return last != nil && (last.State == peer.Finished || w.Late != "" && r.isGivenUp(last))
@@ -147,6 +149,7 @@ func (r *Relay) offerTo(work *peer.Tries, letter peer.Letter, now time.Time) err
 	if err != nil {
 		return err
 	}
+	// The new offer takes the place of those to the same host that are over.
 	again := 0 // how often that host has declined the work
 	tries := slices.DeleteFunc(slices.Clone(work.Tries), func(t peer.Try) bool {
 		is := t.IsOver() && t.Key == to.host.Key
@@ -173,7 +176,8 @@ func (r *Relay) offerTo(work *peer.Tries, letter peer.Letter, now time.Time) err
 	return r.recordAnswer(r.self.Key, answer)
 }
 
-// findFreeHost returns the host with the most sessions that can get this work.
+// findFreeHost returns the host with the most sessions that can get this work, or nil: this host, or
+// one that is there, takes work and has said how to seal letters to it (Box).
 func (r *Relay) findFreeHost(w *peer.Tries, now time.Time) (to *remoteHost) {
 	most := 0
 	for _, m := range r.remotes {
@@ -230,7 +234,7 @@ func (r *Relay) askLeases(key string, q []peer.Lease) error {
 	if key == r.self.Key {
 		for _, l := range q {
 			t, err := r.FindWork(r.self, l)
-			if t.State == peer.Missing { // a kill came before: recordAnswer ends the offer
+			if t.State == peer.Missing { // killed before Deliver: recordAnswer ends the offer
 				t.State = peer.Offered
 			}
 			if err != nil {
@@ -281,7 +285,7 @@ func (r *Relay) heldHere(from *remoteHost, l peer.Lease) (peer.Try, error) {
 		if !from.letterRate.AllowN(r.Now(), 1) {
 			return peer.Try{}, nil
 		}
-		if t, err := r.FindWork(from.host, l); err != nil || t.State != peer.Missing { // a kill came before it was noted
+		if t, err := r.FindWork(from.host, l); err != nil || t.State != peer.Missing { // it came: a kill prevented its note
 			return t, err
 		}
 		came, reason = true, "it was taken back"
@@ -313,7 +317,8 @@ func (r *Relay) takeLeases(from *remoteHost, body []byte) error {
 }
 
 // recordAnswer records what the host with key says of a work that it was offered: answer has the
-// letter of the offer and its state. An answer that says nothing new changes nothing.
+// letter of the offer and its state. An answer that says nothing new, or is about an offer that is
+// over, changes nothing. A host that finished an offer before the last one becomes the work's Late.
 func (r *Relay) recordAnswer(key string, answer peer.Try) error {
 	for id, w := range r.leases.tries {
 		i := slices.IndexFunc(w.Tries, func(t peer.Try) bool { return t.Key == key && t.Letter == answer.Letter })

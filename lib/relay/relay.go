@@ -226,7 +226,7 @@ func limitWarnings(warn func(error), now func() time.Time) func(error) {
 		if at.Sub(last[text]).Abs() < time.Minute {
 			return
 		}
-		if len(last) > 1000 {
+		if len(last) > 1000 { // bounds the memory
 			clear(last)
 		}
 		last[text] = at
@@ -265,7 +265,8 @@ func (r *Relay) loadState() (err error) {
 // ErrLeft is returned by Connect, and then by Run, if this relay has no hub any more.
 var ErrLeft = errors.New("this host has left its fleet")
 
-// Run relays until the context ends. It connects again whenever the connection is lost.
+// Run relays until the context ends, and connects again whenever the connection is lost. It also
+// ends if the host has left its fleet, or its keys are gone or in use on another machine.
 func (r *Relay) Run(ctx context.Context) error {
 	r.Started()
 	ctx, cancel := context.WithCancel(ctx)
@@ -585,7 +586,7 @@ func (r *Relay) storeMessage(ctx context.Context, subject string, data []byte, o
 	ctx, done := context.WithTimeout(ctx, publishWait)
 	defer done()
 	ack, err := r.js.Publish(ctx, subject, data, opts...)
-	if errors.Is(err, context.DeadlineExceeded) { // what NATS does then
+	if errors.Is(err, context.DeadlineExceeded) { // no acknowledgement came in time
 		return 0, errSilent
 	} else if err != nil {
 		return 0, err
@@ -613,7 +614,7 @@ func (r *Relay) storeNewest(ctx context.Context, subject string, data []byte) er
 // whoever reads that now would believe it.
 func (r *Relay) tellAgain(subject []string, at int64, seq uint64) {
 	newest := r.newestStored[strings.Join(subject, ".")]
-	if seq <= newest.seq || at >= newest.at {
+	if seq <= newest.seq || at >= newest.at { // it stands before this host's newest, or is as new
 		return
 	}
 	switch subject[2] {
@@ -629,7 +630,7 @@ func (r *Relay) tellAgain(subject []string, at int64, seq uint64) {
 var errSilent = errors.New("the hub acknowledges nothing: its disk may be full")
 
 // header returns the header of a message. Each is later than the one before, so that its
-// receiver can tell it from an old one, unless the clock was set back.
+// receiver can tell it from an old one, unless the clock was set back by ten seconds or more.
 func (r *Relay) header(kind, to, id string) seal.Header {
 	at := r.Now().UnixMilli()
 	if r.lastAt >= at && r.lastAt-at < 10_000 {
@@ -784,7 +785,7 @@ func (r *Relay) sendLogs(ctx context.Context, now time.Time) error {
 	if err := r.source.Store(); err != nil || !r.lastBeat.Equal(now) {
 		return err
 	}
-	return r.publishBeat("", "") // the beat of this scan was sent before them
+	return r.publishBeat("", "") // the beat of this scan lacks the new sizes of the logs
 }
 
 // sendStates sends what this host's agents do, if it has changed.
@@ -798,7 +799,7 @@ func (r *Relay) sendStates(ctx context.Context, now time.Time) error {
 		r.Warn(err)
 		return nil
 	}
-	if len(states) > streams.MaxMessage/2 {
+	if len(states) > streams.MaxMessage/2 { // send only the whole lines that fit
 		states = states[:1+strings.LastIndexByte(string(states[:streams.MaxMessage/2]), '\n')]
 	}
 	if r.states != nil && string(states) == string(r.states) {
@@ -830,11 +831,11 @@ var errClone = errors.New("another machine uses the keys of this host: gt-relay 
 // statusEvery is how often an unchanged status is written.
 const statusEvery = 20 * time.Second
 
-// writeStatus writes the status if it has changed. Times alone change it every 20 seconds.
+// writeStatus writes the status if somebody waits for it or it changed, CurrentAt by statusEvery.
 func (r *Relay) writeStatus() {
 	r.status.PID = os.Getpid()
 	s, w := r.status, r.writtenStatus
-	young := s.CurrentAt.Sub(w.CurrentAt).Abs() < statusEvery && s.CurrentAt.IsZero() == w.CurrentAt.IsZero() // only the time changed, by little
+	young := s.CurrentAt.Sub(w.CurrentAt).Abs() < statusEvery && s.CurrentAt.IsZero() == w.CurrentAt.IsZero() // CurrentAt has not changed by much
 	s.CurrentAt, w.CurrentAt = time.Time{}, time.Time{}
 	if young && reflect.DeepEqual(s, w) && !r.statusWanted() {
 		return
