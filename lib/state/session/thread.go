@@ -73,8 +73,9 @@ const dedupWindow = 10 * time.Second
 // Start records that a session begins or continues, and links it into its chain. all are
 // the home's records, read under the home's lock, which the caller still holds.
 //
-// A new session inherits the chain of its predecessor (see FindPredecessor) or begins one.
-// Start also closes the sessions that lost their process, and logs a session_end for each.
+// A known session goes on (resume), unless the client gave its id to an unrelated conversation
+// (isReused). A new one inherits the chain of its predecessor (see FindPredecessor) or begins one,
+// and Start closes the sessions that it shows to be over (closePassed).
 func (s Store) Start(now time.Time, all []*Record, params StartParams) (Started, error) {
 	own, all := split(all, params.ID)
 	if own != nil && own.actedOn(params.HookKey, now) && (!params.Process.IsSet() || own.Process() == params.Process) {
@@ -106,7 +107,7 @@ func (s Store) Start(now time.Time, all []*Record, params StartParams) (Started,
 	over := false                  // the parent had ended before
 	if parent != nil {
 		over = parent.Ended()
-		if parent.ChildID == "" || how != Done {
+		if parent.ChildID == "" || how != Done { // after /clear (Done), the first successor stays
 			parent.ChildID = params.ID
 		}
 	}
@@ -116,7 +117,7 @@ func (s Store) Start(now time.Time, all []*Record, params StartParams) (Started,
 	if err := s.closePassed(n); err != nil {
 		return started, err
 	}
-	if over { // otherwise closing it has written it
+	if over { // closePassed has written one that was open
 		if err := s.Put(parent, atomicfile.Unsynced); err != nil {
 			return started, err
 		}
@@ -170,7 +171,7 @@ func (r *Record) WaitsForPerson(now time.Time, other process.Proc) bool {
 	return !r.Headless && r.Process() != other && (r.live(now) || r.Crashed(now) || r.brokeOff())
 }
 
-// endRunOf ends the session that a process ran until now.
+// endRunOf ends the session that a process ran until now: its client has resumed another one.
 func (s Store) endRunOf(p process.Proc, now time.Time, all []*Record) error {
 	if !p.IsSet() {
 		return nil
@@ -186,7 +187,7 @@ func (s Store) endRunOf(p process.Proc, now time.Time, all []*Record) error {
 }
 
 // noteRecovery makes the new session the child of the one that it recovers, unless that is
-// its parent. It writes the record of an ended one; closePassed writes that of another.
+// its parent. It writes the record only of an ended one: closePassed writes that of an open one.
 func (s Store) noteRecovery(all []*Record, f StartParams, parent *Record) error {
 	i := slices.IndexFunc(all, func(r *Record) bool { return r.ID == f.Recovers })
 	if i < 0 || all[i] == parent {
@@ -215,7 +216,9 @@ func (r *Record) Claim(now time.Time, key string) bool {
 	return true
 }
 
-// resume continues a known session, possibly in another process.
+// resume continues a known session, possibly in another process. It closes a crash that is not
+// closed yet, unless a prepared cycle explains it. It logs that the session goes on after an end or
+// in another process, and writes the record.
 func (s Store) resume(now time.Time, r *Record, params StartParams) error {
 	another := params.Process.IsSet() && r.Process() != params.Process
 	moved := another // it goes on in another process or after an end, which an event tells
@@ -237,7 +240,7 @@ func (s Store) resume(now time.Time, r *Record, params StartParams) error {
 		}
 	}
 	r.reopen(now)
-	r.Source = cmp.Or(params.Source, r.Source) // a command has no source
+	r.Source = cmp.Or(params.Source, r.Source) // a start by a command has none
 	if params.Process.IsSet() || params.Server.IsSet() {
 		r.SetProcess(params.Process)
 		r.SetServer(params.Server)
@@ -270,6 +273,7 @@ func (r *Record) reopen(now time.Time) {
 	r.EndedAt, r.Outcome, r.Reason = time.Time{}, "", ""
 }
 
+// split returns the record with an id, nil if there is none, and the other records.
 func split(all []*Record, id ID) (own *Record, rest []*Record) {
 	rest = slices.DeleteFunc(slices.Clone(all), func(r *Record) bool {
 		if r.ID == id {
@@ -471,7 +475,8 @@ func (r *Record) Lost(now time.Time) (at time.Time, o Outcome, reason string, ok
 	return r.lastSign(), o, reason, true
 }
 
-// endSession logs the end of a session and then records it. A prepared hand-over or a stop overrides o.
+// endSession logs the end of a session and then writes its record, with the hashes of its commits.
+// A prepared hand-over or a stop overrides o.
 func (s Store) endSession(now time.Time, r *Record, o Outcome, reason string) error {
 	if r.Ended() {
 		return fmt.Errorf("cannot end '%s': %w", r.ID, ErrEnded)
