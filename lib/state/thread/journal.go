@@ -113,7 +113,7 @@ func (t *Thread) addWork(part Part) {
 	}
 	files := Quote{Text: filesChanged + strings.Join(part.Files, ", "), Session: part.Session, Time: cmp.Or(part.Last, part.Time)}
 	isKnown := slices.ContainsFunc(t.Actions, func(old Quote) bool { return old.Session == part.Session && old.Text == cut(files.Text, maxAction) })
-	if len(part.Files) > 0 && !(isKnown && part.Last.IsZero()) { // part may be from long ago
+	if len(part.Files) > 0 && !(isKnown && part.Last.IsZero()) { // without Last, part may be old
 		t.addAction(files)
 	}
 }
@@ -150,7 +150,7 @@ func (t *Thread) addAnswer(q Quote) {
 	for i, old := range slices.Backward(t.Answers) {
 		switch {
 		case old.Session != q.Session:
-		case old.Text == q.Text || old.Whole == whole:
+		case old.Text == q.Text || old.Whole == whole: // it is there, perhaps shortened
 			return
 		case old.Asked.Equal(q.Asked) && !q.Asked.IsZero():
 			t.Answers = slices.Delete(t.Answers, i, i+1)
