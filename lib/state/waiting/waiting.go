@@ -57,7 +57,8 @@ func ListHandovers(h home.Home, warn func(error)) ([]Handover, error) {
 	}
 	unowned, err := FindUnowned(session.Store{Home: h, Warn: warn}, session.Observe(time.Now(), records), hooked, Reader{Repairs: true})
 	for _, u := range unowned {
-		if u.Note != "" || len(u.Markers) == 0 || !marker.FromPath(u.Markers[0]).Claimed { // another program takes its own back
+		// The marker of another program (Claimed) without a note is for that program to take back.
+		if u.Note != "" || len(u.Markers) == 0 || !marker.FromPath(u.Markers[0]).Claimed {
 			found = append(found, Handover{Handover: u.Handover, unowned: u})
 		}
 	}
@@ -108,7 +109,7 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	}
 	store := session.Store{Home: h, Warn: warn}
 	r, err := store.Get(w.Record.ID)
-	if p := r.Promised(); err != nil || p == nil || p.Note != w.Note {
+	if p := r.Promised(); err != nil || p == nil || p.Note != w.Note { // it is another one now
 		return err
 	}
 	if r.Handoff.Earlier != nil {
@@ -119,7 +120,8 @@ func (w Handover) Cancel(h home.Home, now time.Time, warn func(error)) error {
 	return store.Put(r, atomicfile.Synced)
 }
 
-// dropMarkers removes the markers of a hand-over that is cancelled. Others take back their own.
+// dropMarkers removes the markers of a hand-over that is cancelled. It leaves those that another
+// program wrote (Claimed), and one that an earlier note then gets (shared).
 func (w Handover) dropMarkers(h home.Home) error {
 	for _, path := range append([]string{w.Marker}, w.Markers...) {
 		m := marker.FromPath(path)
@@ -153,7 +155,7 @@ func (w Handover) takeBack(h home.Home, warn func(error)) error {
 	return err
 }
 
-// log logs the cancellation once, even if an earlier Cancel was killed after it.
+// log logs the cancellation, unless an earlier Cancel did before it was killed.
 func (w Handover) log(h home.Home, now time.Time, warn func(error)) {
 	payload := struct {
 		SessionID session.ID `json:"session_id,omitempty"`
