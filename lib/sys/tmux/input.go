@@ -14,8 +14,8 @@ var ErrDead = errors.New("nothing runs in its pane any more")
 var ErrReadOnly = errors.New("input to its pane is switched off")
 
 // PressKeys presses keys in a pane, by tmux's names: Down, C-n. It ends copy mode first, which
-// would take the keys. Where the person has synchronized the panes of a window, tmux would
-// press them in all of these; pasted text it does not.
+// would take the keys. If the person has synchronized the panes of its window, tmux would press
+// them in each, so PressKeys switches that off meanwhile. Pasted text goes into one pane only.
 func (s Server) PressKeys(pane string, keys ...string) error {
 	for _, key := range keys {
 		if strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasPrefix(key, "-") {
@@ -35,7 +35,7 @@ func (s Server) PressKeys(pane string, keys ...string) error {
 // returns that tmux would paste.
 func (s Server) Paste(pane, text string) error { return s.paste(pane, text, "-p -r") }
 
-// TypeText types characters into a pane. Unlike Keys it does not end copy mode.
+// TypeText types characters into a pane. Unlike PressKeys it does not end copy mode.
 func (s Server) TypeText(pane, text string) error { return s.paste(pane, text, "-r") }
 
 // paste pastes a text through a buffer. how are flags of paste-buffer.
