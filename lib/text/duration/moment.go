@@ -91,7 +91,7 @@ func parseMoment(text string, now time.Time) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	return now.Add(-max(d, 1)) // 0d counts too
+	return now.Add(-max(d, 1)) // 0d is a time as well, a nanosecond ago
 }
 
 var numbers = []string{"a", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
@@ -100,7 +100,7 @@ var numbers = []string{"a", "one", "two", "three", "four", "five", "six", "seven
 func parseDay(word string, now time.Time) time.Time {
 	year, month, date := now.Date()
 	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.Local) }
-	monday := (int(now.Weekday()) + 6) % 7 // days since then
+	monday := (int(now.Weekday()) + 6) % 7 // days since the week's Monday
 	named := map[string]time.Time{
 		"now": now, "today": day(year, month, date), "yesterday": day(year, month, date-1),
 		"this week": day(year, month, date-monday), "last week": day(year, month, date-monday-7),
@@ -113,7 +113,7 @@ func parseDay(word string, now time.Time) time.Time {
 	name := strings.TrimPrefix(word, "last ")
 	for d := time.Sunday; d <= time.Saturday; d++ {
 		if full := strings.ToLower(d.String()); name == full || name == full[:3] {
-			return day(year, month, date-(int(now.Weekday()-d)+6)%7-1) // before today
+			return day(year, month, date-(int(now.Weekday()-d)+6)%7-1) // the last one before today
 		}
 	}
 	return time.Time{}
