@@ -11,7 +11,7 @@ const maxTag = 160
 
 // findElementValue finds the text of an XML element whose opening tag ends with s[i]:
 // <token>x</token>, <entry key="token">x</entry>, and the element after
-// <key>token</key>.
+// <key>token</key>. It returns 0, 0 if there is none or the text does not look like a secret.
 func (sc *scanner) findElementValue(i int) (from, to int) {
 	s := sc.s
 	window := s[max(sc.done, i-maxTag):i]
@@ -27,7 +27,7 @@ func (sc *scanner) findElementValue(i int) (from, to int) {
 	end := endOfRun(tag, 0, "w-.:")
 	name := tag[:end]
 	if end < len(tag) && tag[end] != ' ' && tag[end] != '\n' && tag[end] != '\t' {
-		return 0, 0 // i<n && n>m
+		return 0, 0 // code, such as i<n && n>m
 	}
 	if name = name[strings.LastIndexByte(name, ':')+1:]; name == "master" && strings.HasPrefix(s[i+1:], "{") { // of Maven's settings
 		if from, to = i+2, endOfRun(s, i+2, "a+/="); to-from >= 24 && to < len(s) && s[to] == '}' {
@@ -81,7 +81,7 @@ func elementName(s string) string {
 			return ""
 		}
 		tag, isEnd := strings.CutPrefix(strings.ToLower(s[open+1:len(s)-1]), "/")
-		name, isAround := "", isInline(s[open:])
+		name, isAround := "", isInline(s[open:]) // isAround: its element can hold the name
 		if isEnd {
 			name = strings.TrimRight(s[strings.LastIndexByte(s[:open], '>')+1:open], ": \t\r\n")
 			isAround = isAround || strings.HasSuffix(tag, "name") || strings.HasSuffix(tag, "key") || tag == "td" || tag == "th" || tag == "dt"
