@@ -63,8 +63,8 @@ func (s *sentence) instructionKind() Kind {
 	return KindNone
 }
 
-// isVetoed reports whether a sentence cannot be an instruction: it asks, holds only for
-// the moment, or answers a question.
+// isVetoed reports whether a sentence cannot be an instruction: it asks (but not "could you never
+// …?"), holds only for the moment, or answers a question.
 func (s *sentence) isVetoed() bool {
 	first := s.words[0]
 	if s.asks {
@@ -141,6 +141,7 @@ func (s *sentence) kindOfStart(i int, w, before []string) Kind {
 	}
 	switch verb := w[1]; {
 	case startsWith(w, asksNever) && !hasAnyWord(w, "now see get"), s.forbids(i, w, before),
+		// "no emojis please", "no merges until I say so", "never push", "leave main.go alone"
 		w[0] == "no" && (hasAnyWord(s.clauses[i], "please pls plz ever") || i == 0 && len(w) > 2 && s.words[len(s.words)-1] == "ever"),
 		oneOf(w[0], "no nothing") && hasAnyWord(w[1:], "until before without unless") && !hasAnyWord(w, "was were") && !hasPhrase(w, "work without|works without"),
 		w[0] == "never" && (isVerb(verb) || isOrder(before)),
@@ -153,6 +154,7 @@ func (s *sentence) kindOfStart(i int, w, before []string) Kind {
 		(isOrder(w) || startsWith(w, "commits only|deploys only")) && hasPhrase(w, "only when i ask|only if i ask|only when i say|only if i say"):
 		return KindOnly
 	case isOrder(w) && hasPhrase(w, recurring) && !slices.ContainsFunc(before, func(w string) bool { return strings.ContainsAny(w, "./") }), // not a task in a file
+		// "quote all paths", "reply in German", "prefer tabs", "every change needs tests"
 		oneOf(w[0], "report answer reply format quote cite") && hasAnyWord(w, "all every each"),
 		startsWith(w, "answer in|reply in|respond in") && len(w) < 5, w[0] == "prefer", oneOf(w[0], "all every each") && hasPhrase(w, "needs a|needs to|needs tests|need a|must|has to|have to") && !hasAnyWord(w, "fixed done now"), oneOf(w[0], "all any anything every everything") && hasPhrase(w, "needs my|need my"),
 		i == 0 && !oneOf(w[0], tellers) && hasAnyWord(w, "must") && hasPhrase(w, "before you|before every|before each|before any"),
