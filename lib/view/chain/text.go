@@ -87,8 +87,8 @@ func (c Chain) Text(v View) string {
 	return b.String()
 }
 
-// addRows adds the rows of a session and its successors. head is the prefix of the first row,
-// tree of the others.
+// addRows adds the rows of a session, of what branches off from it, and then of its successors in
+// the same way. head is the prefix of the first row, tree that of the others.
 func (v View) addRows(rows []row, n *Node, head, tree string, depth int) []row {
 	l := v.lines()
 	for ; n != nil; n = n.Next {
@@ -103,7 +103,7 @@ func (v View) addRows(rows []row, n *Node, head, tree string, depth int) []row {
 			}
 			branch, below := l.branch, l.down
 			if n.Next == nil && i == len(n.Branches)-1 && subagents <= maxSubagents {
-				branch, below = l.last, l.blank
+				branch, below = l.last, l.blank // no row of this level follows
 			}
 			if side.Link == Follows { // a further successor, beside n.Next
 				rows = append(rows, row{tree: tree + l.down, words: side.DescribeLink(n.Session)})
@@ -200,7 +200,7 @@ func (v View) writeTable(b *strings.Builder, rows []row) {
 			room -= width + len(gap)
 		}
 	}
-	// A narrow table drops the least important columns, as it does those that are empty.
+	// A headline needs 12 columns: for them, drop the least important others, as empty ones are.
 	for _, j := range []int{1, 2, 4, 3} { // agent, address, duration, start
 		if v.Width > 0 && room < 12 && widths[j] > 0 {
 			room += widths[j] + len(gap)
