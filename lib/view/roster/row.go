@@ -23,7 +23,7 @@ type Row struct {
 // Flatten returns the rows of the members that the caller chooses: by group, first those without
 // one, and each member after its parent.
 func Flatten(groups []instance.Group, members []fleet.Member, selects func(*fleet.Member) bool) []Row {
-	order := map[string]int{"": -1}
+	order := map[string]int{"": -1} // by the path of a group; those without one come first
 	for i, g := range groups {
 		order[g.Path] = i
 	}
@@ -104,11 +104,11 @@ func StatusText(m fleet.Member) string {
 		reason += " until " + m.LimitedUntil.Local().Format(layout)
 	}
 	switch {
-	case m.Moved != nil && m.Pane.ID == "":
+	case m.Moved != nil && m.Pane.ID == "": // nothing of it is here any more
 		return m.Moved.String()
 	case IsArchived(m):
 		return "archived"
-	case m.Moved != nil && !m.Moved.Complete:
+	case m.Moved != nil && !m.Moved.Complete: // it is about to move
 		return fmt.Sprintf("%s, then %s", m.Status, m.Moved)
 	case m.Background && m.Reason != "":
 		return fmt.Sprintf("%s (%s, background runs)", m.Status, reason)
