@@ -146,8 +146,8 @@ func (b *bar) timeSpan() [2]time.Time {
 // Len returns how many sessions are in the picture.
 func (p *Picture) Len() int { return len(p.bars) }
 
-// linkBars links the bars of a chain. If a predecessor is not in the picture, it links a
-// session to the one before it in the chain.
+// linkBars links each bar to that of its predecessor or, if that is not in the picture, to the bar
+// before it in its chain. It also numbers the chains of several bars (bar.chain).
 func (p *Picture) linkBars() {
 	at := make(map[session.ID]int, len(p.bars))
 	for i, b := range p.bars {
