@@ -141,6 +141,7 @@ func (x *index) covers(all sources) bool {
 func (x *index) readOn(path string, all sources, progress Progress) (*logView, error) {
 	r := &reading{known: x.logView, rows: map[session.ID]*row{}, actors: x.Actors, size: x.Sessions}
 	inOrder := true
+	// lost is set once a row of the index turns out to be damaged.
 	err := all.scan(progress, func(e *event) { inOrder = inOrder && r.addEvent(e) && x.lost == nil })
 	if err != nil || !inOrder {
 		return nil, err
@@ -155,8 +156,8 @@ func (x *index) readOn(path string, all sources, progress Progress) (*logView, e
 	return x.logView, err
 }
 
-// save writes the index: with what an earlier one has, what is new since. Errors are
-// ignored, because they only cost time.
+// save writes the index, and reports whether it could: a failure only costs time. If r goes on
+// from an earlier index, its rows replace or join that one's.
 func (all sources) save(path string, r *reading) bool {
 	dir, err := place.SharedIn(filepath.Dir(filepath.Dir(path)), cacheDir).MakeOurs()
 	if err != nil {

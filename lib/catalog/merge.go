@@ -41,7 +41,8 @@ func (t *keyedConversation) family() family {
 	return family{cmp.Or(t.Metadata.Agent, t.File.Client), t.Metadata.FirstID}
 }
 
-// candidates iterates over the conversations with text, in an order.
+// candidates iterates over the conversations with text, newest first: by the time of the last entry
+// if o orders by that, else by that of the first.
 func (t conversationSet) candidates(o order) iter.Seq[candidate] {
 	return func(yield func(candidate) bool) {
 		all, at := t.newest, func(t *keyedConversation) time.Time { return t.Metadata.Started }
@@ -77,7 +78,7 @@ func newConversationSet(found []conversation.Conversation, run map[session.ID]pr
 		byID: make(map[session.ID]*keyedConversation, len(found)), running: run,
 		subagents: map[session.ID][]session.ID{}, families: make(map[family][]*keyedConversation, len(found)), forks: map[session.ID][]session.ID{},
 	}
-	talks := make([]keyedConversation, len(found)) // one by one takes longer
+	talks := make([]keyedConversation, len(found)) // at once, because one by one takes longer
 	for i := range found {
 		f := &found[i]
 		id := cmp.Or(f.Metadata.ID, f.File.ID)
@@ -92,7 +93,7 @@ func newConversationSet(found []conversation.Conversation, run map[session.ID]pr
 				id = own
 			}
 		}
-		other := t.byID[id]
+		other := t.byID[id] // Merge says which of the two counts
 		if spoken := !f.Metadata.Started.IsZero(); other == nil || spoken && (other.Metadata.Started.IsZero() || other.File.Changed < f.File.Changed) {
 			talks[i] = keyedConversation{id: id, Conversation: f}
 			t.byID[id] = &talks[i]
@@ -270,7 +271,7 @@ func (c Catalog) Subagents(parent session.ID) (found []*Session) {
 	var below func(session.ID)
 	below = func(id session.ID) {
 		var own []*Session
-		for _, parent := range all.subagents[id] {
+		for _, parent := range all.subagents[id] { // a subagent of id, and the parent of its own
 			// A cycle must end, and no other host has subagents of a session here.
 			if s := c.Get(parent); s != nil && !taken[parent] && s.isForeign == foreign {
 				taken[parent] = true
