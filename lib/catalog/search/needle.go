@@ -126,7 +126,8 @@ func newNeedle(word string, fold bool) needle {
 			n.rare = i
 		}
 	}
-	// Neighbouring letters, such as q and u, often occur together.
+	// Neighbouring letters, such as q and u, often occur together. So the second is the rarest byte
+	// that is not next to the first, or if there is none, the one farthest away.
 	away := func(i int) int { return max(i-n.rare, n.rare-i) }
 	n.second = n.rare
 	for i := range len(word) {
@@ -224,7 +225,8 @@ const (
 
 // pair returns how many bytes of x and y can be skipped, in strides, until both bytes may
 // be at the same place. It compares eight places at once: a byte of the combined word is
-// zero where both match.
+// zero where both match. one and two repeat the needle's rare bytes eight times, and small the bit
+// of a lower-case letter, or 0 if case matters.
 func pair(x, y []byte, one, two, small uint64) int {
 	all := len(x)
 	for len(x) >= stride && len(y) >= stride {
