@@ -348,8 +348,9 @@ func removeWords(args, words []string) []string {
 // permission, whatever the client.
 var harmless = []string{"--model", "--fallback-model", "--effort"}
 
-// SplitHarmless divides the arguments that a person chose into those that somebody else may
-// choose as well, and the others. args has no program.
+// SplitHarmless divides a client's arguments, args without the program, into the safe ones, which
+// another host's person may choose as well (see harmless), and the rest. Those for one run are in
+// neither.
 func (c Client) SplitHarmless(args []string) (safe, rest []string) {
 	c.eachFlag(args, func(f flag, words []string) {
 		name, value, attached := strings.Cut(words[0], "=")
