@@ -23,7 +23,7 @@ var Client = contract.Client{
 }
 
 // headless reports whether it answers one prompt and ends, or is another agent's tool. The
-// SDK runs "codex exec".
+// SDK runs "codex exec". The flags here take a value, which is no subcommand.
 func headless(r contract.Run) bool {
 	switch r.Subcommand("-c", "--config", "-p", "--profile", "-m", "--model", "-s", "--sandbox", "-a", "--ask-for-approval",
 		"-C", "--cd", "-i", "--image", "--add-dir", "--enable", "--disable", "--local-provider") {
