@@ -57,7 +57,7 @@ func isFull(transcript, dir, account string) (bool, error) {
 // compactionLimit returns half of the model's context window, or the share that the project's
 // or person's settings have.
 func compactionLimit(model, dir, account string) int64 {
-	tokens, share := 1<<20, 0.5
+	tokens, share := 1<<20, 0.5 // of Gemini's own models; the client's default
 	if strings.HasPrefix(model, "gemma-4-") {
 		tokens = 256_000
 	}
