@@ -291,9 +291,9 @@ func parseInput(data []byte) (in Input, happenedAt string) {
 				}
 			}
 		}
-		event := registry.Implied(name)
+		event := registry.Implied(name) // what the field says of an input without an event
 		implied = cmp.Or(event.Kind, implied)
-		if value.Num > 0 || value.Str != "" {
+		if value.Num > 0 || value.Str != "" { // see contract.ImpliedEvent
 			other = cmp.Or(event.Other, other)
 		}
 		return true

@@ -72,8 +72,8 @@ func (c *Invocation) readerClient(f Flags) string {
 }
 
 // RecordInput records what this hook's input says of the conversation, if the person wants a
-// record and gt has no reader for the client, or one that reads less: then the hooks' inputs
-// are the conversation.
+// record and gt has no reader for the client, or one that finds less than the hooks tell: then the
+// hooks' inputs are the conversation. A large input is left to another process (gt-record told).
 func (c *Invocation) RecordInput(f Flags) error {
 	if f.Record != "on" || c.ID == "" || c.Input.AgentID != "" || !registry.RecordsHooks(c.readerClient(f)) {
 		return nil
