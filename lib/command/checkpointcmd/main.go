@@ -179,11 +179,11 @@ func (w *write) noteWork(call *hook.Invocation, r *session.Record, c *checkpoint
 }
 
 // requestSave leaves the agent's report to the hook at the end of its turn, if a sandbox
-// keeps the command from saving it.
+// keeps the command from saving it. asked reports that; then the command itself saves nothing.
 func (w *write) requestSave(env *cli.Env, call *hook.Invocation) (asked bool, err error) {
 	r, err := call.Store.Get(call.ID)
 	if err != nil || r == nil || r.Hook == nil || r.Ended() {
-		return false, nil
+		return false, nil // without a hook nobody would read the request
 	}
 	lock, denied := call.Home.Lock()
 	if denied == nil {
