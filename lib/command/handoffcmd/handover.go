@@ -44,8 +44,8 @@ type handover struct {
 	order
 	successor      respawn.Successor // without a client for session.KindAuto
 	replaces       bool              // the successor gets the pane
-	whyPaneLost    string            // why the successor lost the pane in save
-	whyPaneKept    string            // why a replaceable pane is not given away
+	whyPaneLost    string            // why save took the pane from the successor: another gt-handoff
+	whyPaneKept    string            // why a request from a sandbox gets no pane (whyKeepPane)
 	folder         place.Folder      // where the successor starts
 	folderReplaced error             // why folder is not the session's own any more
 	isFull         bool              // the client compacts the conversation now

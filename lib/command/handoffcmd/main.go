@@ -51,7 +51,7 @@ func parseWired(args []string) cli.Command {
 	if len(args) < 2 || args[0] != "--auto" {
 		return nil
 	}
-	g := &grammar{Auto: true, Collect: true, Watch: true}
+	g := &grammar{Auto: true, Collect: true, Watch: true} // the last two are kong's defaults
 	rest := args[1:]
 	if len(rest) >= 3 && rest[0] == "--hook" && rest[1] == "--reason" && !strings.HasPrefix(rest[2], "-") {
 		g.Reason = rest[2]
@@ -185,7 +185,7 @@ func (g *grammar) handOver(env *cli.Env, call *hook.Invocation) error {
 		}
 		h.isFull = full
 	}
-	asks := !g.Print && h.mustRequest()
+	asks := !g.Print && h.mustRequest() // a hook has to do it, outside this command's sandbox
 	if h.kind == session.KindCycle && changes {
 		if err := h.refuseLoop(!asks); err != nil {
 			return err
@@ -242,7 +242,7 @@ func (g *grammar) carryOut(env *cli.Env, h handover, d draft, work string, asks 
 }
 
 // deferPolecat leaves a polecat's hand-over to Gas Town's gt, if that is installed, because
-// the witness there manages polecats.
+// the witness there manages polecats. done is false if the hand-over is gt-handoff's own.
 func (g *grammar) deferPolecat(env *cli.Env, who identity.Identity) (done bool, err error) {
 	if who.Role != identity.Polecat || g.What != nil || g.Auto || g.Cycle || g.Print || g.Restart {
 		return false, nil

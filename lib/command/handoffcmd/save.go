@@ -55,7 +55,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 
 	box := mail.NewBox(h.home, h.home.Identity.Address())
 	var before []string
-	earlier, promised := "", record.Promised()
+	earlier, promised := "", record.Promised() // what the note includes; what waits for a successor
 	if h.kind == session.KindHandoff && record != nil {
 		switch {
 		case record.Ended() && (record.ChildID != "" || !h.record.Ended()), promised != nil && promised.TakenBy != "":
@@ -69,7 +69,7 @@ func (h *handover) save(d draft) (note mail.Note, saved bool, err error) {
 			}
 		}
 	}
-	var keep []string
+	var keep []string // notes that this one does not replace
 	if h.kind != session.KindHandoff && promised != nil {
 		keep = append(keep, promised.Note)
 	}
@@ -144,7 +144,8 @@ func (h *handover) earlierText(box mail.Box, chain session.ID, notes []string) s
 	return strings.Join(parts, "\n\n")
 }
 
-// releaseNote lets any next session of the home have the note, because the pane gets no successor.
+// releaseNote lets any next session of the home have the note, because the pane gets no successor
+// for which it would be kept (Respawn).
 func (h *handover) releaseNote() error {
 	lock, err := h.home.LockWithin(saveWait)
 	if err != nil {
@@ -198,8 +199,9 @@ func (h *handover) writeHandover(record *session.Record, note mail.Note, before 
 	return marker.Write(h.home, o.Marker, from, o.Reason, durable)
 }
 
-// leaveUnowned writes a hand-over for the next session here: a person's, or one that no session's
-// record can have. What a session saves for itself has its id, also if its record cannot be read.
+// leaveUnowned writes a hand-over that no session's record can have: a person's, for the next
+// session here, or one of a session whose record cannot be read. What such a session saves for
+// itself is in a file with its id, by which it finds that again. All else gets a new id.
 func (h *handover) leaveUnowned(o *stored.Handover, durable atomicfile.Durability) error {
 	id := h.id
 	if h.isNobodys() {
@@ -239,8 +241,9 @@ func (h *handover) logHandover(record *session.Record, note mail.Note, now time.
 // isNobodys reports whether no session hands over: a person does, for the next session here.
 func (h *handover) isNobodys() bool { return h.record == nil && (h.id == "" || h.remote) }
 
-// handoverReason returns the reason of the hand-over. A note without a session is for the next one,
-// whose conversation no compaction continues.
+// handoverReason returns the reason of the hand-over, "" for none. What a session saves for itself
+// without a reason has a compaction as its reason. A note that no session left is not
+// for a compaction: the session that gets it begins a new conversation.
 func (h *handover) handoverReason() string {
 	switch {
 	case h.isNobodys() && h.reason == marker.Compaction:
