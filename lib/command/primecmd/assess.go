@@ -241,7 +241,7 @@ func (f *facts) isBeingTold(by session.ID) bool {
 	return c != nil && c.Liveness == session.Running && !f.hasReplaced(c)
 }
 
-// isForHere judges by where the sessions run. A hand-over is for the owner's pane. A
+// isForHere judges by where the owner and this session run. A hand-over is for the owner's pane. A
 // session elsewhere takes it only if that pane is gone. A session outside tmux also takes
 // it if the owner has ended and no successor is expected in the pane.
 func (f *facts) isForHere(l *leftHandover) bool {
@@ -314,6 +314,7 @@ func (f *facts) crashCandidate(h firstHandover) predecessor {
 	if r, how := session.FindPredecessor(f.now, others, f.asAttended()); (predecessor{r, how}).brokeOff() {
 		return predecessor{r, how}
 	}
+	// Its owner went on after the hand-over if no successor was to replace it, and may have died then.
 	if c := f.findSession(owner.ID); c != nil && h.kind != fromOwnSession && !owner.Handoff.Respawn {
 		switch {
 		case c.Liveness == session.Dead:
@@ -433,7 +434,7 @@ func (f *facts) addUnowned(s *situation, broke predecessor) {
 		switch {
 		case withheld:
 			return
-		case note == nil:
+		case note == nil: // its copy in the mailbox was all there was, and is gone
 		case f.isOfBroken(*note, broke):
 			s.recalled = append([]mail.Note{*note}, s.recalled...)
 			if first {

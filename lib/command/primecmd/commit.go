@@ -128,7 +128,8 @@ func (c *commit) markTold() error {
 	return nil
 }
 
-// takeHandover acknowledges the hand-over that was told first, the rename last.
+// takeHandover takes the hand-over that was told first, in the order that commit describes: the
+// session's record names the note, the copies go (DropCopies), and one rename takes it.
 func (c *commit) takeHandover() error {
 	h := c.situation.handover
 	if h.kind == fromOwnSession {
@@ -178,6 +179,7 @@ func (c *commit) takeOwn() error {
 	if h.note != nil {
 		me.Note = h.note.ID
 	}
+	// Earlier is the hand-over that waited for a successor when the session saved this one.
 	if p := me.Handoff; p != nil && p.Kind != session.KindHandoff {
 		me.Note, me.Handoff = cmp.Or(p.Note, me.Note), p.Earlier
 		if e := p.Earlier; e != nil && e.Marker != "" {
@@ -187,8 +189,8 @@ func (c *commit) takeOwn() error {
 	return c.call.Store.Put(me, atomicfile.Unsynced)
 }
 
-// takeFrom takes the hand-over of its owner. Before that it clears the owner's checkpoint, whose
-// content is in the note, if the owner saved one or nobody knows.
+// takeFrom removes the hand-over from its owner's record. Before that it clears the owner's
+// checkpoint, whose content is in the note, unless it is known that the owner has none.
 func (c *commit) takeFrom(owner *session.Record) error {
 	var err error
 	known := c.checkpoints
@@ -230,6 +232,7 @@ func (c *commit) recordStart(records []*session.Record) error {
 	for _, n := range told.waiting {
 		params.DeliveredNotes = append(params.DeliveredNotes, n.ID)
 	}
+	// Note is the hand-over's or the latest one that waited; DeliveredNotes are the other ones.
 	if n := told.handover.note; n != nil {
 		params.Note = n.ID
 	} else if last := len(params.DeliveredNotes) - 1; last >= 0 {

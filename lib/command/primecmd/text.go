@@ -88,7 +88,7 @@ func onPath(name, path string) bool {
 // readThread reads the thread of the chain that goes on: after a hand-over, a crash, a
 // compaction or a /clear.
 func (s *start) readThread(told situation) *thread.Thread {
-	r := told.predecessor.Record
+	r := told.predecessor.Record // as after a /clear
 	switch h := told.handover; {
 	case told.conversation == compacted || told.conversation == forgotten:
 		var err error
@@ -200,7 +200,8 @@ func (p *page) withRules(sections []section) []section {
 // with given work.
 const whatToDo = "What to do now"
 
-// opening returns the first two sections of such a text: these, or others for a headless run.
+// opening returns the first two sections of a text with whatToDo: banner, with who and where the
+// agent is, and todo. A headless run takes nothing over, so it gets others instead.
 func (p *page) opening(banner, todo string) []section {
 	if p.session.Headless {
 		switch {
@@ -274,7 +275,7 @@ func (p *page) continuing() []section {
 	text := "Context compacted. "
 	switch {
 	case p.conversation == compacted || p.handover.kind != noHandover:
-	case p.session.Source == "":
+	case p.session.Source == "": // the agent asks again, so nothing was resumed
 		text = ""
 	default:
 		text = "Session resumed. "
@@ -307,7 +308,8 @@ func (p *page) continuing() []section {
 	return sections
 }
 
-// messages returns the notes that nobody was told yet, and what somebody wrote into the session's own.
+// messages returns what was not told yet: the notes that wait, or, of the note that the session
+// saved for itself, what somebody wrote into it.
 func (p *page) messages() []section {
 	if p.handover.kind != fromOwnSession {
 		return p.noteSections()
@@ -358,7 +360,7 @@ var chain = section{chain: true}
 
 // layout returns the start-up text. After the section of the chain it has the lists of the thread:
 // the person's messages, what agents answered and what was done. The lists have the room that the
-// sections leave, and at least four tenths of the limit; if the sections leave less, they are cut.
+// sections leave, and at least four tenths of the limit; if the sections leave less, those are cut.
 func (p *page) layout(sections []section) string {
 	limit, size := p.dialect.MaxContext, p.dialect.Size
 	at := slices.IndexFunc(sections, func(s section) bool { return s.chain })
@@ -473,7 +475,8 @@ func (p *page) isLeft() bool {
 
 const olderNote = 1500 // limits a note that a later one follows
 
-// noteSections returns the notes that are delivered now. Only the last tells of the worktree.
+// noteSections returns the notes that are delivered now. All but the last are cut (olderNote) and
+// say nothing of the worktree.
 func (p *page) noteSections() []section {
 	var sections []section
 	notes := p.notes()
@@ -564,7 +567,7 @@ func (p *page) withoutNotes() *thread.Thread {
 	return &t
 }
 
-// crashBanner returns how the session broke off. notes is how many notes are delivered.
+// crashBanner returns the title and how the session broke off. notes is how many are delivered.
 func (p *page) crashBanner(notes int) string {
 	head, said := "# Crash recovery: ", ""
 	switch {
@@ -602,8 +605,8 @@ func (p *page) crashBanner(notes int) string {
 	return head + "\n\n" + said
 }
 
-// afterwards returns what to do when what the session before left is finished, "" if that was
-// the given work itself.
+// afterwards returns a sentence that puts the given work after what the session takes over; "" if
+// none is given, another live session has it, or what is taken over was that work.
 func (p *page) afterwards() string {
 	if len(p.hooked)+len(p.work) == 0 || len(p.others) > 0 {
 		return ""
@@ -671,7 +674,7 @@ func (p *page) withWork() []section {
 	return slices.Concat(p.opening(banner, todo), p.noteSections(), p.otherSections())
 }
 
-// molecule returns the molecule and step of the work, if they are known. Only a town has molecules.
+// molecule returns a sentence on the molecule of the work and its step, "" if there is none.
 func (p *page) molecule() string {
 	if p.home.Town.Personal {
 		return ""
@@ -801,8 +804,8 @@ func (p *page) otherSections(recalled ...section) []section {
 	return append(sections, p.role)
 }
 
-// checkpointText returns what the checkpoint has besides what the text tells of the session
-// that saved it.
+// checkpointText returns the checkpoint without what other sections tell of the session that
+// saved it; "" if only the date is left.
 func (p *page) checkpointText() string {
 	c := *p.checkpoint
 	if p.tellsTask() {
