@@ -36,7 +36,7 @@ func joinPeers(env *cli.Env, all catalog.Catalog, progress catalog.Progress) cat
 		if now := env.Now(); !h.IsAway(now) {
 			agents, failed := hosts.Agents(h, now)
 			err = errors.Join(err, failed)
-			p.Runs = map[session.ID]bool{}
+			p.Runs = map[session.ID]bool{} // nil would say that nothing is known
 			for _, a := range agents {
 				if a.Runs() {
 					p.Runs[session.ID(a.SessionID)] = true

@@ -91,7 +91,8 @@ func (c *talk) askPredecessor(env *cli.Env, s *catalog.Session, p *ask.Predecess
 	return env.Println(answer)
 }
 
-// predecessor returns the session in a form that can be asked, until done is called. It
+// predecessor returns the session in a form that can be asked, until done is called. If only a
+// record has the session, or its client cannot be asked, that is a copy for another agent. It
 // uses the conversation only if it lies in a store of the person's.
 func (c *talk) predecessor(env *cli.Env, s *catalog.Session) (p *ask.Predecessor, done func(), err error) {
 	all := agents(env)
