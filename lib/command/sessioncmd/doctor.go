@@ -247,8 +247,8 @@ func (e *examination) findHolder(m *fleet.Member) *live.Holder {
 	return scan.HolderOf(e.env.Getenv, e.scope.Store.State, m.CurrentID)
 }
 
-// startedAgent returns the name of an instance if gt started the process as its agent. A process that
-// the agent started inherits the variable with the agent's PID, and is not it.
+// startedAgent returns the name of an instance if gt started the process as its agent: its
+// instance.Variable (NAME:PID) has its own PID. What the agent starts inherits the agent's.
 func startedAgent(pid int) (name string, ok bool) {
 	p, err := process.Find(pid)
 	if err != nil {
@@ -280,7 +280,7 @@ func (e *examination) examineManaged(m *fleet.Member) {
 	case lifecycle.Draining:
 		since, state = m.Managed.DrainAt, "drains"
 	case lifecycle.Quarantined:
-		since, state = m.Managed.QuarantineUntil, "rests no longer"
+		since, state = m.Managed.QuarantineUntil, "rests no longer" // and should run again
 		if since.After(e.env.Now()) {
 			e.addFinding(stuck, m.Name, "is quarantined: "+stateReason(m.Managed), "gt-reconcile status says until when; gt-session resume "+m.Name+" starts it now")
 			return
@@ -340,9 +340,9 @@ func withVerbDo(names []string) string {
 	return strings.Join(names, ", ") + " do"
 }
 
-// blockers returns what keeps the hooks of an agent from telling.
+// blockers returns what keeps the hooks of an agent from telling; nil if its wiring is unknown.
 func (e *examination) blockers(m *fleet.Member, client agent.Client) []wiring.Blocker {
-	getenv := func(key string) string {
+	getenv := func(key string) string { // as the agent has it: with its own account
 		if key == client.StoreEnv && m.Account != "" {
 			return m.Account
 		}

@@ -29,7 +29,7 @@ func openWorld(at scope) (*perform.World, error) {
 	return agents.OpenWorld(at.Env, at.Town, at.Profile)
 }
 
-// withExitCodeOf is withExitCode for errors of perform. name is "" if no session was made.
+// withExitCodeOf is withExitCode for errors of package perform about the session name, "" for none.
 func withExitCodeOf(name string, err error) error {
 	switch {
 	case err == nil:
@@ -400,7 +400,7 @@ func actOnManaged(at scope, in *instance.Instance, done string, verbs ...action)
 func resumeShutDown(env *cli.Env, down []*instance.Instance, scopeOf map[*instance.Instance]scope) (err error) {
 	for len(down) > 0 {
 		var mu sync.Mutex
-		held := map[*instance.Instance]error{}
+		held := map[*instance.Instance]error{} // why these may not start yet
 		err = errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) {
 			at := scopeOf[in]
 			w, err := openWorld(at)
@@ -418,7 +418,7 @@ func resumeShutDown(env *cli.Env, down []*instance.Instance, scopeOf map[*instan
 			}
 			return "started " + in.Name + at.Suffix(), nil
 		}))
-		if len(held) == len(down) {
+		if len(held) == len(down) { // no other one started, so trying again would not help
 			return errors.Join(err, forEachInstance(env, down, func(in *instance.Instance) (string, error) { return "", withExitCodeOf(in.Name, held[in]) }))
 		}
 		down = slices.DeleteFunc(down, func(in *instance.Instance) bool { return held[in] == nil })
