@@ -39,8 +39,8 @@ type searchResult struct {
 	err   error
 }
 
-// searchFilter starts a search for the filter's words once they have changed. What was
-// found for the beginning of them counts until it ends.
+// searchFilter starts a search for the filter's words if they have changed. Until it ends, what was
+// found for the words before counts if these only go on from them.
 func (m *model) searchFilter() tea.Cmd {
 	words := strings.TrimSpace(m.filter)
 	if words == m.sought.words {
