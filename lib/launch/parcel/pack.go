@@ -123,7 +123,8 @@ func (p Packer) markMoving(id instance.ID) (*instance.Instance, error) {
 	return held.Instance, held.Put(p.Env.Now())
 }
 
-// Movable returns an error for an instance that cannot be packed.
+// Movable returns an error for an instance that cannot be packed. It also sets in.Moved if another
+// host has the instance (markMoved).
 func (p Packer) Movable(in *instance.Instance) error {
 	claims := p.markMoved(in)
 	again := "--force packs it again; where the earlier parcel was unpacked, it then runs in two places"
@@ -151,7 +152,8 @@ func (p Packer) resumesMove(in *instance.Instance, claims map[instance.ID]peer.C
 	return p.Resume && m != nil && m.Complete && m.Parcel != "" && m.To == p.To && !there
 }
 
-// markMoved marks an instance that another host has, as launch.Starter does.
+// markMoved sets in.Moved, in memory only, if another host claims a later move of the instance,
+// as launch.Starter does, and returns the claims of all hosts.
 func (p Packer) markMoved(in *instance.Instance) map[instance.ID]peer.Claim {
 	claims, err := peer.NewHosts(p.Store.State).Claims()
 	p.Env.WarnError(err)
@@ -159,7 +161,7 @@ func (p Packer) markMoved(in *instance.Instance) map[instance.ID]peer.Claim {
 	return claims
 }
 
-// unmarkMoving takes the mark of an incomplete parcel away.
+// unmarkMoving takes the mark of an incomplete parcel away. A complete one keeps it, with a hint.
 func (p Packer) unmarkMoving(id instance.ID, parcel string) error {
 	held, err := p.Store.Hold(id, lockWait)
 	if errors.Is(err, instance.ErrNone) {
@@ -200,7 +202,8 @@ func Cancel(store instance.Store, id instance.ID, parcel string, force bool, now
 	return ran, held.Put(now)
 }
 
-// Question returns a manifest without members, by which Unpacker.Ask can answer on another host.
+// Question returns a manifest without members, with which Unpacker.Ask on another host finds out
+// whether it could be unpacked there.
 func (p Packer) Question(in *instance.Instance) ([]byte, error) {
 	m := &Manifest{
 		Format: format, ID: string(session.NewID()), At: p.Env.Now().UTC(), Generation: in.Generation + 1,
@@ -296,7 +299,7 @@ func (p Packer) writeParcel(id instance.ID, parcel string, out io.Writer) error 
 		defer root.Close()
 	}
 	return w.writeParcel(out, func() error {
-		// Nobody who meets the session here is its successor.
+		// Before the last member completes the parcel, the session here ends for good: nobody follows it.
 		if err := p.recordMoved(m); err != nil {
 			return err
 		}
@@ -309,7 +312,7 @@ func cannotPack(in *instance.Instance, err error) error {
 	return fmt.Errorf("cannot pack %s: %w", in.Name, err)
 }
 
-// safeArgs returns the arguments without those that have a secret.
+// safeArgs returns the instance's arguments, or none at all if one of them looks like a secret.
 func (p Packer) safeArgs(in *instance.Instance) (args []string) {
 	for _, arg := range in.Args {
 		if p.Env.Redact(arg) != arg {
@@ -571,7 +574,7 @@ func (m *Manifest) worktreeDigest() string {
 	}
 	files := slices.Clone(m.Git.Files)
 	for i, f := range files {
-		files[i].Member = digests[f.Member]
+		files[i].Member = digests[f.Member] // the content, whatever the member is called
 	}
 	all := []any{m.Git.Head, m.Git.Index, files, m.Git.Deleted}
 	if m.Git.Intended != nil {
