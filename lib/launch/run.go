@@ -41,7 +41,7 @@ func (l *Launch) findRun() {
 	case l.resumedID() != "":
 	case len(given) > 0:
 		successor.ID = string(session.NewID())
-	case l.forks && c.Dialect == "":
+	case l.forks && c.Dialect == "": // no hook will tell the id of the copy
 		successor.ID = string(session.InventID())
 	}
 	environ := l.Table.StripRunVars(l.environ)
