@@ -101,7 +101,8 @@ func (e End) Close(s session.Store, wait time.Duration) error {
 
 // cleanUp marks a session as ended in its keepalive file and its state. If it has no successor, its
 // checkpoint is removed, and the notes that it was told are closed. If it had no prompt, the notes
-// and the hand-over that it took wait for the next session instead.
+// and the hand-over that it took wait for the next session instead. After a /clear the checkpoint
+// stays, and with a prompt the notes, because the next conversation can be asked about this one.
 func (e End) cleanUp(s session.Store, r *session.Record) (err error) {
 	if h := keepalive.Read(s.Home); h != nil && h.SessionID == r.ID && h.State != keepalive.Ended {
 		h.State, h.Timestamp, h.Awake = keepalive.Ended, e.At.UTC(), 0
