@@ -26,8 +26,8 @@ func (m *Member) setSilence() {
 	if m.Status != status.Running || m.Record == nil || now.Sub(m.Since).Abs() < silentAfter {
 		return
 	}
-	told, last := m.Activity().Since, m.Since // last becomes the last sign of any kind
-	asleep := process.Slept(told, m.Activity().Awake, now)
+	told, last := m.Activity().Since, m.Since              // last becomes the last sign of any kind
+	asleep := process.Slept(told, m.Activity().Awake, now) // for so long the machine slept
 	if beat := keepalive.Read(m.home); beat != nil && beat.SessionID == m.Record.ID {
 		told = beat.Timestamp
 		if beat.Awake != 0 {
