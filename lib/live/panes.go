@@ -79,7 +79,7 @@ func FindClientBelow(known *agent.Table, server tmux.Server, pane tmux.Pane, cli
 	return process.Proc{}
 }
 
-// Observe returns what the agent's screen shows, as of now.
+// Observe returns what the agent's screen shows, as of now; the status is "" if that is unclear.
 func (a Agent) Observe(now time.Time) status.Observation {
 	o := status.Observation{Source: status.Screen, At: now}
 	switch a.Client.ScreenState(a.Screen) {
