@@ -52,10 +52,11 @@ func ScanLifecycle(f io.ReaderAt, from, to, size int64, each func(line []byte, a
 		for ; err == bufio.ErrBufferFull; line, err = in.ReadSlice('\n') {
 			if at += int64(len(line)); !skipping {
 				long = append(long, line...)
+				// Blocks fill maxHead exactly. By then the line shows whether it is a life-cycle event.
 				skipping = len(long) == maxHead && !isLifecycleLine(long) || len(long) >= maxLifecycle
 			}
 			if skipping && at >= to {
-				return end, nil // the scan of the next part passes on
+				return end, nil // the line ends in the next part, whose scan skips it, too
 			}
 		}
 		if err != nil {
@@ -82,7 +83,8 @@ func isLifecycleLine(line []byte) bool {
 	return IsLifecycle(gjson.GetBytes(line[:min(len(line), maxHead)], "type").Str)
 }
 
-// typeInPlace returns the type of a line that has the form that gt and Gas Town write.
+// typeInPlace returns the type of a line that has the form that gt and Gas Town write. ok is false
+// for any other line, and for one with an escape or a quote where that form has none.
 func typeInPlace(line []byte) (kind []byte, ok bool) {
 	const (
 		begin = `{"ts":"`
