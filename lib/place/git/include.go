@@ -32,7 +32,7 @@ const (
 // the checkout with the top from into the worktree with the top to. It returns their number,
 // and those that it leaves, with the reason: links, what is behind one, no regular files,
 // what cannot be copied, and of more than 20,000 or over 2 GiB the largest. It overwrites
-// nothing. It stops where no other file could be written.
+// nothing. It stops where no other file could be written either, as on a full disk.
 func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err error) {
 	source, err := os.OpenRoot(from)
 	if err != nil {
@@ -69,7 +69,7 @@ func CopyIncluded(from, to string, wait time.Duration) (n int, left []error, err
 		switch err := copyInto(target, source, name); {
 		case err == nil:
 			n++
-		case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist): // there already, or gone
 		case errors.Is(err, atomicfile.ErrLink), errors.Is(err, atomicfile.ErrNotRegular):
 			left = append(left, fmt.Errorf("%s: links are not followed", Quote(name)))
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
@@ -103,7 +103,7 @@ func findIncluded(top string, list *os.File, wait time.Duration) (names []string
 			isWorktree, _ = IsWorktreeOf(filepath.Join(top, name), top) // one that cannot be read is named
 		}
 		switch {
-		case isOwnFile(name), isWorktree:
+		case isOwnFile(name), isWorktree: // left without being named
 		case isRepository:
 			left = append(left, fmt.Errorf("%s: it is another repository", Quote(name)))
 		default:
