@@ -34,7 +34,9 @@ type Home struct {
 	unnamed bool // Identity is the folder's own name, and the other homes were not asked
 }
 
-// completeHome completes a home with a known folder, town and identity. at is its place, or "".
+// completeHome completes a home with a known folder, town and identity: it sets Problem, finds its
+// place in the state unless that is known as at, and names an unnamed home outside a town
+// (nameOutsideTown).
 func (h Home) completeHome(at string) Home {
 	h.isRoleFolder = !h.Town.Personal && h.Identity.Role != ""
 	state := h.Town.State
@@ -51,7 +53,7 @@ func (h Home) completeHome(at string) Home {
 	case h.Problem != nil:
 		h.entry = place.HomeEntry{At: place.MissingState.Path("home")}
 	case at != "" && h.entry.At == at: // read together with the folder
-	case at != "" && h.unnamed:
+	case at != "" && h.unnamed: // the place has a record of the name
 		h.entry = state.HomeEntryAt(at)
 	case at != "":
 		h.entry = place.HomeEntry{At: at}
@@ -97,7 +99,8 @@ func Find(getenv func(string) string, dir, own string) Home {
 // FindIn is Find in a scope.
 func FindIn(s place.Scope, dir, own string) Home { return findAt(s, dir, own, "") }
 
-// findAt returns the home of dir. at is the home's place in the state, or "" if that is not known.
+// findAt is FindIn with the home's place in the state, at, which is "" if that is not known.
+// sessionID is FindIn's own.
 func findAt(s place.Scope, dir, sessionID, at string) Home {
 	agent := s.Agent
 	project := agent.Project
@@ -139,9 +142,9 @@ func findAt(s place.Scope, dir, sessionID, at string) Home {
 	return h.completeHome(at)
 }
 
-// FixedHome returns the home that the session's first hook found: dir, with its place in the
-// state. cwd is the client's current folder. It counts only if dir is gone and cwd is in
-// the same home, which was moved.
+// FixedHome returns the home that the first hook of the session own found: dir, with its place at
+// in the state. If dir is gone and cwd, the client's current folder, is in a home with that
+// place, the home has moved there, and FixedHome returns that.
 func FixedHome(s place.Scope, at, dir, cwd, own string) Home {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && cwd != dir {
 		if moved := FindIn(s, cwd, own); moved.Runtime() == at {
