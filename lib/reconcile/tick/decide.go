@@ -83,7 +83,7 @@ type decision struct {
 	leaving   map[string]int  // by pool: those of occupied that leave
 	hasAction map[string]bool // session ids that have an action
 	toRetire  []Action        // made together or not at all; see retireProposed
-	gaveUp    map[string]bool // session ids that did not stay alive
+	gaveUp    map[string]bool // session ids that did not stay alive; a pool replaces them later
 	plan      Plan
 }
 
