@@ -65,7 +65,7 @@ func (l Line) EncodeUnwritten() (string, error) {
 	return string(data) + "\n" + result, err
 }
 
-// ParseUnwritten decodes what Unwritten returned.
+// ParseUnwritten decodes what EncodeUnwritten returned.
 func ParseUnwritten(data []byte) (l Line, err error) {
 	head, result, found := bytes.Cut(data, []byte("\n"))
 	if !found {
@@ -144,6 +144,7 @@ func (r Reader) Stores(root string) []string {
 	return []string{filepath.Dir(path)}
 }
 
+// Find calls each for the sessions' files in a store. Files with other names are left out.
 func (r Reader) Find(store string, each func(conversation.File)) error {
 	var lost conversation.ReadErrors
 	for _, e := range lost.List(store) {
@@ -180,7 +181,7 @@ func (r Reader) Metadata(f conversation.File) (m conversation.Metadata, err erro
 // repeatWindow is the time within which a second wiring of the same hook repeats an input.
 const repeatWindow = 5 * time.Second
 
-// Read gives the entries. A line of a call gives the call and its result.
+// Read gives the entries, once each (see repeatWindow). A line of a call gives it and its result.
 func (r Reader) Read(f conversation.File, o conversation.Options, each func(conversation.Entry) bool) (int64, error) {
 	at := map[string]time.Time{} // the last time of each key
 	return forEachLine(f.Path, o.From, func(l Line, begin int64) bool {
