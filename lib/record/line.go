@@ -175,8 +175,8 @@ type encoder struct {
 	enc *json.Encoder
 }
 
-// encodeBody returns a line without Prev, which is the same wherever the line is. The bytes are
-// valid until the next call.
+// encodeBody clears the line's Prev and encodes the rest, which is the same wherever the line is.
+// The bytes are valid until the next call.
 func (e *encoder) encodeBody(l *Line) ([]byte, error) {
 	if e.enc == nil {
 		e.enc = json.NewEncoder(&e.buf)

@@ -76,7 +76,7 @@ func (s Store) Verify(id ID, seal *Seal) (lines int, head string, torn bool, err
 			if prev != seal.Digest {
 				return fail("another line stood here when the session ended")
 			}
-			seal = nil
+			seal = nil // it fits; one that is left at the end was not reached
 		}
 		if c := l.Context; c != nil && aside == nil && !checked[c.Ref] {
 			checked[c.Ref] = true
