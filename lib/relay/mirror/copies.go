@@ -76,7 +76,8 @@ func (c *Copies) Remove() error {
 	return errors.Join(os.RemoveAll(c.dir), feed.Discard(c.listPath()))
 }
 
-// SetHead takes how long the list is there.
+// SetHead takes the size and checksum of the list at the other host, and reads what is new in the
+// copy. If the copy does not fit them, it is doubted, and asked for anew.
 func (c *Copies) SetHead(head feed.Head) error {
 	have := feed.Size(c.listPath())
 	c.head, c.isDoubted = head, have > head.Size
@@ -123,7 +124,7 @@ func (c *Copies) readList() error {
 			continue
 		}
 		delete(c.unreadable, e.ID)
-		if c.listed[e.ID] = &e; e.Size < 0 {
+		if c.listed[e.ID] = &e; e.Size < 0 { // it is gone there
 			delete(c.listed, e.ID)
 		}
 		if len(c.listed) > MaxRecords { // mutant never: TestHostile
@@ -143,7 +144,7 @@ func (c *Copies) chooseCopies() error {
 	kept := map[record.ID]bool{}
 	c.incomplete, c.leftOut = nil, 0
 	for _, e := range all {
-		cost := e.Size + 4<<10                           // a file's
+		cost := e.Size + 4<<10                           // what a file takes at least
 		if e.Size > MaxRecord || total+cost > MaxBytes { // mutant never: TestHostile
 			c.leftOut++
 			continue
@@ -170,7 +171,7 @@ func (c *Copies) isComplete(e *Entry) bool {
 	if !ok || size != e.Size {
 		return false
 	}
-	if c.checkedTails[e.ID] == e.Tail { // also one without
+	if c.checkedTails[e.ID] == e.Tail { // or both are "": a packed record does not change
 		return true
 	}
 	f, err := atomicfile.Open(c.path(e.ID))
