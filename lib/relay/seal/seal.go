@@ -101,8 +101,8 @@ func (k *Keys) Recipient() string { return k.box.Recipient().String() }
 // maxChallenge bounds a server's challenge, in bytes. NATS has 15.
 const maxChallenge = 128
 
-// Sign signs a server's challenge, which is one word of base64. A hub could send a message of this
-// host as one, such as a hello with a key of its own, and would have it signed.
+// Sign signs a server's challenge, which is one word of base64, and refuses anything else: a hub
+// could pass off a message of this host as its challenge, such as a hello with the hub's own key.
 func (k *Keys) Sign(challenge []byte) ([]byte, error) {
 	isOther := func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("-_+/=", r)
@@ -238,7 +238,7 @@ func (k *Keys) OpenBody(m Message, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(r, limit+maxHeader+2))
+	data, err := io.ReadAll(io.LimitReader(r, limit+maxHeader+2)) // with the header
 	if err != nil {
 		return nil, err
 	}
