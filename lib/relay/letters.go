@@ -36,11 +36,11 @@ const (
 	// counts as having sent what there is.
 	receiptWait = 10 * time.Second
 	// maxParcels is how many long letters of a host may be on their way, and maxComing how many
-	// bytes they may have together. Letters of a kind that may be longer than that do not count
-	// there: they may have twice the most of one.
+	// bytes they may have together. Letters of a kind whose own limit (Kind.Most) is over maxComing
+	// do not count there: together they may have twice that limit.
 	maxParcels = 64
 	maxComing  = 64 << 20
-	// parcelLifetime is when a long letter is forgotten of which nothing came.
+	// parcelLifetime is how long the relay asks for a long letter before it drops that.
 	parcelLifetime = 14 * 24 * time.Hour
 )
 
@@ -88,7 +88,7 @@ func (l *arrivedLetters) readLines(path string) error {
 	return lines.Err()
 }
 
-// addLetter records a letter, synced to disk.
+// addLetter records a letter, synced to disk. reason is why it was refused, or "".
 func (l *arrivedLetters) addLetter(id, reason string) error {
 	reason = strings.Join(strings.Fields(reason), " ")
 	if err := atomicfile.EnsurePrivateDir(filepath.Dir(l.path)); err != nil {
@@ -120,7 +120,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 		byName[m.host.Name] = m
 	}
 	there := map[peer.Letter]bool{}
-	out, absent := map[string]int{}, map[string]bool{} // letters without a receipt; no inbox
+	out, absent := map[string]int{}, map[string]bool{} // by host: letters without a receipt; no inbox
 	began := time.Now()
 	for _, l := range all {
 		there[l] = true
@@ -132,7 +132,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			waiting = waiting || !absent[l.Host]
 			continue
 		}
-		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter {
+		if at, ok := r.sent[l]; ok && now.Sub(at).Abs() < resendAfter { // its receipt has not come yet
 			waiting = waiting || m.isExpected(now) && now.Sub(at).Abs() < receiptWait
 			continue
 		}
@@ -148,7 +148,7 @@ func (r *Relay) sendLetters(ctx context.Context, now time.Time) (waiting bool, e
 			continue
 		}
 		if err := r.sendLetter(ctx, m, l); errors.Is(err, jetstream.ErrNoStreamResponse) {
-			absent[l.Host], out[l.Host] = true, maxUnreceipted // it was never at this hub
+			absent[l.Host], out[l.Host] = true, maxUnreceipted // it was never at this hub: skip its others
 			continue
 		} else if err != nil {
 			return true, err
@@ -214,7 +214,8 @@ func (r *Relay) sendLetter(ctx context.Context, to *remoteHost, l peer.Letter) e
 	return err
 }
 
-// takeLetter delivers a letter, once, and says so to its sender.
+// takeLetter delivers a letter, once, and sends a receipt, also for one that comes again. A long
+// letter is only noted, and fetched. A refusal as the error means that no receipt is sent.
 func (r *Relay) takeLetter(from *remoteHost, m seal.Message) error {
 	if errors.Join(peer.CheckID(m.ID), peer.CheckKind(m.Kind)) != nil {
 		return refusal("a letter with an invalid name")
@@ -246,7 +247,8 @@ func (r *Relay) takeLetter(from *remoteHost, m seal.Message) error {
 	return r.deliverLetter(from, m.ID, m.Kind, e, bytes.NewReader(text), func() error { return nil })
 }
 
-// acceptsLetter reports whether a letter of a kind and size is taken of a host, and why not.
+// acceptsLetter reports whether a letter of a kind and size is taken of a host, and why not. If
+// that is "", takeLetter does not tell the sender, but answers as after a delivery.
 func (r *Relay) acceptsLetter(from *remoteHost, name string, size int64) (reason string, taken bool) {
 	kind, known := r.Kinds[name]
 	switch most := cmp.Or(kind.Most, peer.MaxLetter); {
@@ -261,7 +263,8 @@ func (r *Relay) acceptsLetter(from *remoteHost, name string, size int64) (reason
 	return reason, ok
 }
 
-// deliverLetter delivers a letter, and calls done once it is recorded.
+// deliverLetter delivers a letter, and calls done once it is recorded. A slow delivery goes on
+// beside the relay; finishSlow answers the letter when it has ended.
 func (r *Relay) deliverLetter(from *remoteHost, id, kind string, e envelope, text io.Reader, done func() error) error {
 	if reason, taken := r.acceptsLetter(from, kind, e.Size); !taken { // not any more
 		return r.finishDelivery(from, id, &Refused{reason}, done)
@@ -298,7 +301,8 @@ func (r *Relay) sendReceipt(to *remoteHost, id, refused string) error {
 	return r.sendTo(to, "receipt", "receipt", id, []byte(refused))
 }
 
-// takeReceipt takes a delivered letter out of the outbox, or sets a refused one aside.
+// takeReceipt takes a delivered letter out of the outbox, or sets a refused one aside. The receipt
+// of an offer of work is recorded as its answer, and the offer leaves the outbox in any case.
 func (r *Relay) takeReceipt(from *remoteHost, m seal.Message) error {
 	if peer.CheckID(m.ID) != nil {
 		return nil
@@ -323,7 +327,7 @@ func (r *Relay) takeReceipt(from *remoteHost, m seal.Message) error {
 	if len(refused) == 0 || l.Kind == peer.Offer {
 		return r.outbox.Remove(l)
 	}
-	// First: a letter that was set aside is not looked at again.
+	// TakeBack comes first: if it fails, the letter is still in the outbox, and is answered again.
 	if err := r.TakeBack(l); err != nil { // mutant never: TestTakeBackFails
 		return err
 	}
@@ -395,8 +399,8 @@ func (r *Relay) finishSlow(e endedDelivery) {
 	r.Warn(r.finishDelivery(e.from, e.id, e.err, e.done))
 }
 
-// finishDelivery answers a letter after its delivery, which ended with err, and calls done. If err is not
-// that the letter was refused, there is no answer: the letter comes again.
+// finishDelivery answers a letter whose delivery ended with err, nil or a *Refused, and calls done.
+// It returns any other err without an answer, so that the letter comes again.
 func (r *Relay) finishDelivery(from *remoteHost, id string, err error, done func() error) error {
 	reason := ""
 	if refused := new(Refused); errors.As(err, &refused) {
