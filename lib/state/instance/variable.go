@@ -115,7 +115,8 @@ func OfAgent(state place.State, variable string) (Store, *Instance) {
 	return readNamed(split(state, variable))
 }
 
-// isStateFolder reports whether dir can be a Store's. An environment variable can name anything.
+// isStateFolder reports whether dir can be a Store's: instances, profiles/NAME/instances or
+// towns/NAME/instances. An environment variable can name anything.
 func isStateFolder(dir string) bool {
 	elems := strings.Split(dir, "/")
 	switch {
