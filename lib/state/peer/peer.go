@@ -176,7 +176,7 @@ func (h Hosts) LocalHost() (host Host, err error) {
 	return host, read(h.state.Path("relay", hostFile), &host)
 }
 
-// LocalName returns a name without the "@HOST" of this host.
+// LocalName returns a name without the "@HOST" of this host. Any other name stays as it is.
 func (h Hosts) LocalName(name string) string {
 	at, host, ok := SplitAddress(name)
 	if !ok {
