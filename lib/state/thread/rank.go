@@ -52,9 +52,9 @@ const (
 	pointsDecided = 8    // of what an agent decided or found out
 )
 
-// score adds up what a message carries: the cues, which belong to the message alone, the
-// words that few of all messages have, and its place, counted from the last message, which is
-// 0; most are the points of the last three.
+// score adds up what a message carries: the cues of its form, its words, of which those count most
+// that few messages have (counts), and its place, which is 0 for the last message. all is how
+// many messages there are, most the points that each of the last three gets.
 func score(cues Score, words []word, counts map[string]int, all, place, most int) Score {
 	s := cues
 	total, fresh, values := 0.0, 0.0, 0.0
@@ -64,7 +64,7 @@ func score(cues Score, words []word, counts map[string]int, all, place, most int
 			values += share
 			continue
 		}
-		if counts[w.text] > 5+all/20 { // "the" takes nothing from what stands beside it
+		if counts[w.text] > 5+all/20 { // "the" hardly lowers the share of what is new beside it
 			w.weight /= 4
 		}
 		total, fresh = total+w.weight, fresh+w.weight*share
@@ -177,7 +177,7 @@ func (t *Thread) scoreQuotes(quotes []Quote, byAgent bool, cues func(*Quote) Sco
 		}
 		words[i], frames[i] = wordsOf(t.WithQuestion(q))
 	}
-	last := map[string]int{}
+	last := map[string]int{} // by frame, the last message with it
 	for i, frame := range frames {
 		last[frame] = i
 	}
@@ -215,7 +215,7 @@ func (t *Thread) scoreQuotes(quotes []Quote, byAgent bool, cues func(*Quote) Sco
 		if _, ok := groups[frames[i]]; !ok && frames[i] != "" {
 			groups[frames[i]] = q.Group
 		}
-		denies := false
+		denies := false // the word before a value denies it: "not 443"
 		for k, w := range words[i] {
 			if k > 0 && w.value && standing.Denies(words[i][k-1].text) {
 				denied[w.text], denies = denial{q.Group, words[i]}, true
@@ -345,7 +345,7 @@ func wordsOf(text string) (words []word, frame string) {
 		weight := 1.0
 		if value {
 			weight = 0
-		} else if first >= 0x2e80 { // written without blanks
+		} else if first >= 0x2e80 { // without blanks, as Chinese: four characters are a word
 			weight += float64(utf8.RuneCountInString(w)) / 4
 		}
 		if !slices.ContainsFunc(words, func(o word) bool { return o.text == lower }) {
@@ -387,7 +387,7 @@ func isValue(w string) bool {
 }
 
 // changesAmounts reports whether two texts say the same with other amounts of money, shares
-// or dates: only one of the two holds.
+// or dates, so that only one of the two holds: the frame and all other values are the same.
 func changesAmounts(a, b string) bool {
 	words, frame := wordsOf(a)
 	others, same := wordsOf(b)
