@@ -15,7 +15,8 @@ import (
 )
 
 // Unowned is a hand-over that no session's record has: a person's, of a session whose record is
-// lost, or a claim. ID is the name of its file. A claim has none until Promise writes it.
+// lost, or a claim, which another program or a killed gt-handoff left as a marker or note alone
+// (findClaims). ID is the name of its file. A claim has none until Promise writes it.
 type Unowned struct {
 	*handover.Handover
 	ID session.ID
