@@ -118,7 +118,7 @@ func (p Proc) IsSuspended() bool {
 func (p Proc) IsElsewhere() bool { return p.IsSet() && InOtherNamespace(p.Boot, p.NS) }
 
 // InOtherNamespace reports whether a PID namespace of a boot is another one of this boot, and may
-// still have processes.
+// still have processes. What cannot be found out counts as yes.
 func InOtherNamespace(boot, ns string) bool {
 	if ns == "" {
 		return false
@@ -200,8 +200,8 @@ func AgentOf(pid int) (Proc, error) {
 	return Find(up)
 }
 
-// Visible reports whether an ancestor of this program is the terminal's own program or the
-// tmux server behind it, and does not run in the terminal.
+// Visible reports whether pid, an ancestor of this program, runs outside this program's terminal:
+// it may then be the terminal's own program, which the person sees, or the tmux server behind it.
 func Visible(pid int) bool {
 	own, err := stat(os.Getpid())
 	if err != nil || own.terminal == noTerminal {
