@@ -101,7 +101,7 @@ func (db *DB) selectSQL(table, name, what, comparison string) (sql string, colum
 		cmp.Or(what, strings.Join(names, ", ")), sqlite3.QuoteIdentifier(table), where, strings.Join(sizes, " + "), comparison, MaxRow), columns, nil
 }
 
-// query calls each for the rows of a query until it returns false. It fails after most steps.
+// query calls each for the rows of a query until it returns false. most bounds its steps.
 func (db *DB) query(most int64, sql string, args []string, each func(*sqlite3.Stmt) bool) (err error) {
 	defer outOfMemory(&err)
 	limit := &stepLimit{context.Background(), most}
