@@ -218,7 +218,7 @@ const maxTagSearch = 400
 // start of a frame.
 func isFrameTag(before, rest string) bool {
 	rest = rest[:min(len(rest), maxTagSearch)]
-	tight := strings.TrimLeftFunc(rest, unicode.IsMark)
+	tight := strings.TrimLeftFunc(rest, unicode.IsMark) // still with blanks, as a comparison has them
 	rest = strings.TrimLeftFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsMark(r) })
 	first, _ := utf8.DecodeRuneInString(rest)
 	if strings.ContainsRune(`/\|!?／⁄∕⧸╱｜│¦∣ǀ`, first) { // mutant never: TestInside
@@ -282,7 +282,7 @@ func cutName(text string) (name, rest string) {
 	var b [40]byte // no name that matters is longer
 	n := 0
 	for i, r := range text {
-		if r >= 0xff01 && r <= 0xff5e {
+		if r >= 0xff01 && r <= 0xff5e { // full-width
 			r -= 0xff01 - '!'
 		}
 		switch {
