@@ -219,6 +219,7 @@ func skipJoint(s string, i int) int {
 	if lines > 1 || p+1 >= len(s) || strings.IndexByte("\"'`", s[p]) < 0 || !part(s[p+1]) {
 		return 0
 	}
+	// Parts that only blanks join are one text if the first begins like a token.
 	if sign == 0 && p > i+1 && !strings.HasPrefix(s[i+1:], "\\\n") {
 		begin := i
 		for begin > 0 && i-begin < maxName && inClass(s[begin-1], "w-.") {
@@ -257,7 +258,7 @@ func unescapeBackslash(s string) (c rune, n int) {
 		}
 	case 'U':
 		return characterOf(s, 2, 8, 16)
-	case '0', '1':
+	case '0', '1': // octal: \033
 		return characterOf(s, 1, 3, 8)
 	}
 	return 0, 0

@@ -239,7 +239,7 @@ func (sc *scanner) findWallet(i int) (from, to int) {
 		} else if n++; n == 1 {
 			first = p
 		}
-		if n >= 12 && (n%3 == 0 || !strings.Contains(s[last:p], "\n")) { // a word before the phrase can be one of the list
+		if n >= 12 && (n%3 == 0 || !strings.Contains(s[last:p], "\n")) { // or a word of the list stands before the phrase
 			from, to = first, end
 		}
 		p, last = end, end
@@ -288,7 +288,8 @@ func (sc *scanner) findSent(i, word int) (from, to int) {
 
 // findIdentifiedBy finds the value in SQL's IDENTIFIED BY 'x', and with a method, IDENTIFIED WITH m
 // BY 'x'. IDENTIFIED begins at s[start] and ends at s[i]. Without a method the words count only in
-// a statement that defines a user. Oracle's values have no quotes, and REPLACE before the old one.
+// a statement that defines a user. Oracle's values have no quotes; the old one, behind REPLACE,
+// goes to addCell.
 func (sc *scanner) findIdentifiedBy(start, i int) (from, to int) {
 	s := sc.s
 	statement, names := definesUser(s[:start])
@@ -323,7 +324,8 @@ func (sc *scanner) findIdentifiedBy(start, i int) (from, to int) {
 }
 
 // definesUser reports whether s ends with the beginning of a statement of SQL that defines or
-// names a user, and whether it does so with the name of the user: CREATE USER bob.
+// names a user, and whether its last word is that name: CREATE USER bob. A second user, behind the
+// IDENTIFIED of the first, counts as named.
 func definesUser(s string) (statement, named bool) {
 	s = strings.ToLower(s[max(0, len(s)-maxLook):])
 	for _, end := range [...]string{";", "\n\n", ". "} { // of another one
@@ -365,7 +367,7 @@ func (sc *scanner) findPuttyKey(i, _ int) (from, to int) {
 	return spanIf(to > 0, skipChars(s, from, "\r\n", to-from), to)
 }
 
-// findInDataSource finds the password in root:x@tcp(host). s[i] is the colon.
+// findInDataSource finds the password in root:x@tcp(host) or bob/x@host:1521. s[i] is the colon.
 func (sc *scanner) findInDataSource(i int) (from, to int) {
 	s := sc.s
 	window := s[i:min(len(s), i+maxLook/2)]

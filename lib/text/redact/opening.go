@@ -8,8 +8,8 @@ import "strings"
 const maxOpenings = 5
 
 // skipOpening returns the beginning of the value after s[i]. It skips wrapper functions,
-// prefixes of string literals, tags and brackets. If no quoted text follows a wrapper, it
-// is ordinary code, and skipOpening returns i.
+// prefixes of string literals, tags and brackets. If what follows a wrapper is neither quoted nor
+// in a bracket, it is ordinary code, and skipOpening returns i.
 func skipOpening(s string, i int) int {
 	p, mustQuote := i, false
 	for range maxOpenings {
@@ -40,8 +40,8 @@ func isWrapper(name string) bool {
 		"stringvalue stringptr field secretkeyspec convertto-securestring strdup unicode encode utf8 raw literal quote char cstring bstr nsstring")
 }
 
-// skipHashCall returns the beginning of the text in MD5('x') at s[i], or i. A hash of something else
-// than a password is that of a file.
+// skipHashCall returns the beginning of the text in MD5('x') at s[i], or i. It is for passwords:
+// other hashes are usually those of files.
 func skipHashCall(s string, i int) int {
 	end := endOfRun(s[:min(len(s), i+maxName)], i, "a")
 	switch strings.ToLower(s[i:end]) {

@@ -9,7 +9,8 @@ import "strings"
 var spacedBy = [...]string{"-", "|", "│", "->", "<-", "→", "➜", "=>", "is:", "is", "was", ":", "="}
 
 // findSpacedValue finds the value after a name: auth_pass x, | token | x |, api_key ..... x.
-// The part of the name that suggests a secret begins at s[i].
+// The part of the name that suggests a secret begins at s[i]. It also adds what the name labels in
+// columns and in SQL to sc.cells (addColumns, addAliased).
 func (sc *scanner) findSpacedValue(i int) (from, to int) {
 	s := sc.s
 	if !beginsSecret(s[i:min(len(s), i+3)]) {
@@ -58,6 +59,7 @@ func (sc *scanner) findSpacedValue(i int) (from, to int) {
 			return valueAt(s, begin)
 		}
 	}
+	// Otherwise the value must be strong, and stand where a setting would.
 	switch {
 	case !isStrongSecret(s[from:to]):
 		return 0, 0
@@ -169,7 +171,7 @@ func afterUser(s string, v int) int {
 }
 
 // findLabeled finds the value after the word password at s[i] and further words:
-// password for bob: x.
+// password for bob: x. Before that it looks for a value before the word (findUsedAs).
 func (sc *scanner) findLabeled(i int) (from, to int) {
 	s := sc.s
 	const word = "password "
