@@ -57,7 +57,7 @@ func (at Scope) Name() string {
 	return filepath.Base(at.Town.Root)
 }
 
-// Suffix returns a phrase that names the scope, to be put after an agent's name.
+// Suffix returns a phrase that names the scope, to follow an agent's name; "" for the person's own.
 func (at Scope) Suffix() string {
 	switch {
 	case at.Profile != "":
@@ -158,7 +158,9 @@ func (at Scope) AskRuntimes(members []fleet.Member) {
 	}
 }
 
-// runtimeStatus returns the status, its reason and since when. One that a person saw waiting is idle.
+// runtimeStatus returns the status of an agent outside tmux, its reason, and since when (zero if
+// that is unknown), from its runtime's report s. An agent that has finished its turn waits for
+// the person, and is idle once they have seen that (Acknowledged).
 func runtimeStatus(m fleet.Member, s perform.Status) (status.Status, status.Reason, time.Time) {
 	switch {
 	case s.Alive == tick.Unknown:
