@@ -3,6 +3,7 @@ package duration
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -17,8 +18,9 @@ const (
 // time.ParseDuration's units; or a number and a unit in words, such as "2 weeks".
 func Parse(s string) (time.Duration, error) {
 	if number, unit, ok := strings.Cut(s, " "); ok {
-		if n, err := strconv.ParseUint(number, 10, 15); err == nil && units[strings.TrimSuffix(unit, "s")] > 0 {
-			return time.Duration(n) * units[strings.TrimSuffix(unit, "s")], nil
+		size := units[strings.TrimSuffix(unit, "s")]
+		if n, err := strconv.ParseUint(number, 10, 15); err == nil && size > 0 && time.Duration(n) <= math.MaxInt64/size {
+			return time.Duration(n) * size, nil
 		}
 		return 0, invalid(s)
 	}

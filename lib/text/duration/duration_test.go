@@ -15,7 +15,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %v, %v", s, got, err)
 		}
 	}
-	for _, s := range []string{"", "d", "7", "-1h", "-1d", "1d-2h", "1h1d", "1d1w", "1 d", "999999d", "9999999h", "1dx", "soon", "1D", "2 moons", "-1 day", "two days", "1 day 2"} {
+	for _, s := range []string{"", "d", "7", "-1h", "-1d", "1d-2h", "1h1d", "1d1w", "1 d", "999999d", "9999999h", "1dx", "soon", "1D", "2 moons", "-1 day", "two days", "1 day 2", "300 years", "4000 months", "20000 weeks"} {
 		if got, err := Parse(s); err == nil {
 			t.Errorf("%q: %v", s, got)
 		}
