@@ -173,7 +173,7 @@ func (b Branch) TakenBackOffsets() map[int64]bool {
 			at = parent(at)
 		}
 		found := byte(kept) // also if the links form a circle
-		if at >= 0 && (state[at] == unknown || state[at] == lost) {
+		if at >= 0 && (state[at] == unknown || state[at] == lost) { // unknown: a prompt off the path
 			state[at], found = lost, lost
 		}
 		for _, w := range walk {

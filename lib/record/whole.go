@@ -68,7 +68,8 @@ type Tokens struct {
 	CacheWrite int64 `json:"cacheWriteTokens,omitempty"`
 }
 
-// Messages calls each for the messages of a record, in order.
+// Messages calls each for the messages of a record that were not taken back, in order. A Reply is the
+// person's, to a question of the agent.
 func (s Store) Messages(id ID, each func(Message) error) (err error) {
 	roles := map[conversation.Kind]string{
 		conversation.Prompt: "user", conversation.Reply: "user", conversation.Message: "user", conversation.Answer: "assistant", conversation.Summary: "system",

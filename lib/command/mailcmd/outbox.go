@@ -136,8 +136,8 @@ func outboxLetters(env *cli.Env) (all []pendingLetter, box peer.Outbox, err erro
 	return all, box, nil
 }
 
-// pendingOf describes a letter without its body. text is its content, err why that could not be
-// read; both count only for notes and work, which are for people.
+// pendingOf describes a letter that was not sent yet, without its body. text is its content, err why
+// that could not be read. Only notes and work have headers to parse; other letters are for programs.
 func pendingOf(env *cli.Env, l peer.Letter, text []byte, err error) pendingLetter {
 	w := pendingLetter{Letter: l, Kind: l.Kind}
 	if w.isMail() {

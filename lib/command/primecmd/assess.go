@@ -453,7 +453,8 @@ func (f *facts) isOfBroken(n mail.Note, broke predecessor) bool {
 		(broke.Note == n.ID || slices.Contains(broke.DeliveredNotes, n.ID) || n.Chain != "" && n.Chain == string(broke.ChainID))
 }
 
-// findUnowned returns the unowned hand-over with a note, or nil.
+// findUnowned returns the hand-over whose note has this id, of those that no session's record has, or
+// nil.
 func (f *facts) findUnowned(note string) *waiting.Unowned {
 	for _, l := range f.leftHandovers {
 		if l.unowned != nil && l.Note == note {

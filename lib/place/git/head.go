@@ -151,9 +151,9 @@ func readReflog(dir string, most int64) string {
 }
 
 // HeadMoves returns what happened to HEAD of the worktree dir after a time, a line each, oldest
-// first: the commit that it has since, what was done (a commit, pull, checkout, reset) and
-// who did it; and the commit that HEAD was at before them, the earliest known, "HEAD" if none is.
-// A move in the second of that time is none.
+// first: the commit that HEAD was moved to, what was done (a commit, pull, checkout, reset) and who
+// did it. from is the commit before the first of them, or "HEAD" if that is not known. Moves within
+// the same second as since do not count.
 func HeadMoves(dir string, since time.Time) (lines []string, from string) {
 	from = "HEAD"
 	for line := range strings.SplitSeq(readReflog(dir, maxRecentReflog), "\n") {

@@ -142,9 +142,9 @@ func findAt(s place.Scope, dir, sessionID, at string) Home {
 	return h.completeHome(at)
 }
 
-// FixedHome returns the home that the first hook of the session own found: dir, with its place at
-// in the state. If dir is gone and cwd, the client's current folder, is in a home with that
-// place, the home has moved there, and FixedHome returns that.
+// FixedHome returns the home that a session's first hook found: the folder dir, whose state is in the
+// folder at. own is the session's id. If dir is gone and cwd, the client's current folder, is in a
+// home with the same state, the home has moved there, and FixedHome returns that.
 func FixedHome(s place.Scope, at, dir, cwd, own string) Home {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && cwd != dir {
 		if moved := FindIn(s, cwd, own); moved.Runtime() == at {
@@ -240,7 +240,8 @@ func (h Home) SetMirror(names []string) error {
 	return atomicfile.Write(h.Path(mirrorList), []byte(text), atomicfile.Unsynced)
 }
 
-// Mirror returns the home's mirror. It is empty without HasMirror, and read-only before SetMirror.
+// Mirror returns the home's copies of markers and checkpoints for the town's other programs. It is
+// empty without HasMirror. Until SetMirror has kept the names that git ignores, nothing is written.
 func (h Home) Mirror() place.Mirror {
 	if !h.HasMirror() {
 		return place.Mirror{}

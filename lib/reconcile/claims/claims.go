@@ -100,8 +100,8 @@ func (w *Work) queryIssues(all []perform.Claimant) ([]beads.Work, error) {
 	return issues, nil
 }
 
-// Leave sets aside a session's notes. Its issues stay assigned until it is gone; Leave only
-// checks that bd works.
+// Leave sets aside the notes that a session has claimed, before the session goes. Its issues stay
+// assigned until it is gone. Leave checks that bd works, which is needed to release them then.
 func (w *Work) Leave(ctx context.Context, c perform.Claimant, reason string) error {
 	if w.Databases != nil && c.ID != "" {
 		databases, err := w.Databases([]string{c.Dir})

@@ -188,8 +188,9 @@ func AskedHandover(h home.Home, id session.ID) (subject string, asked bool) {
 	return subject, asked
 }
 
-// Withdraw removes the hand-overs from a session's requests. The caller holds the home's
-// lock if its sandbox allows that.
+// Withdraw removes the hand-overs from a session's requests: from the file in its folder, to which a
+// sandboxed command can write, and from the one in gt's state. The caller holds the home's lock if
+// its sandbox allows that.
 func Withdraw(h home.Home, id session.ID) error {
 	without := func(data []byte) (rest []byte) {
 		for line := range bytes.Lines(data) {

@@ -203,9 +203,10 @@ func listedNames(list, around string) (names []string) {
 // maxTuple is how many bytes of one row of values are examined.
 const maxTuple = 8 << 10
 
-// addTuple adds the secrets of the values at s[p], up to the bracket that closes them, and returns
-// what is behind it. The next statement, and maxTuple bytes that are no long value, end them too.
-// bound reports whether one of them is a parameter: ?, $1, %s, :name.
+// addTuple adds the secrets of one row of SQL's VALUES (…), which begins at s[p], and returns where it
+// ends: behind its bracket, at the next statement, or after maxTuple bytes without a long value. names
+// are those of the columns, "" for one without secrets. bound reports whether a value is a parameter:
+// ?, $1, %s, :name.
 func (sc *scanner) addTuple(p int, names []string) (end int, bound bool) {
 	s := sc.s[:min(len(sc.s), p+maxTuple)]
 	// fresh is true until the column has a quoted text.

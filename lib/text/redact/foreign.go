@@ -20,11 +20,12 @@ var foreign = []string{
 	"密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "密钥", "秘钥", "令牌", "トークン", "토큰", "токен", "ключ api",
 }
 
-// isForeign reports whether a word of foreign ends at s[n].
+// isForeign reports whether a word for a password or token in another language (see foreign) ends at
+// s[n].
 func (sc *scanner) isForeign(n int) bool {
 	const longest = 32 // bytes of a word
 	before := sc.s[max(sc.done, n-longest):max(n, sc.done)]
-	plain := !strings.HasSuffix(before, "passe") // the others never end in 11 plain letters
+	plain := !strings.HasSuffix(before, "passe") // each other word has a letter beyond ASCII in its last 11 bytes
 	for i := len(before) - 1; plain && i >= 0 && i > len(before)-12; i-- {
 		plain = before[i] < 0x80
 	}

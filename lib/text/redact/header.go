@@ -98,7 +98,8 @@ func findCookie(s string, end int) (from, to int) {
 	return likelyCookieValues(s, v)
 }
 
-// likelyCookieValues is cookieValues if the first value must look like a secret.
+// likelyCookieValues finds the values of a Cookie header that begin at s[v], as cookieValues does, if
+// the first one looks like a secret. It looks at the first near v, and then finds the end of all.
 func likelyCookieValues(s string, v int) (from, to int) {
 	near := s[:min(len(s), v+maxLook)]
 	if from, to = cookieValues(near, v); to == 0 {
