@@ -172,7 +172,7 @@ func (b Branch) TakenBackOffsets() map[int64]bool {
 			state[at], walk = walked, append(walk, at)
 			at = parent(at)
 		}
-		found := byte(kept) // also if the links form a circle
+		found := byte(kept)                                         // also if the links form a circle
 		if at >= 0 && (state[at] == unknown || state[at] == lost) { // unknown: a prompt off the path
 			state[at], found = lost, lost
 		}
