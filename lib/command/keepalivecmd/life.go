@@ -267,7 +267,6 @@ func (e *end) closeSession(env *cli.Env, call *hook.Invocation) error {
 	if e.Hook {
 		reason = call.Input.Reason
 		outcome = outcomeOf(call)
-		_, _ = syscall.Setsid() // Copilot CLI kills the hook's process group after 1.5 s
 	}
 	if id == "" {
 		return cli.WithHint(cli.Failf(cli.AnswerNo, "this is not running in a session: name one"), "gt-seance list shows the ids; gt-keepalive end ID closes one")
@@ -320,6 +319,11 @@ func (e *end) closeIn(env *cli.Env, call *hook.Invocation, id session.ID, o sess
 		for _, a := range args {
 			end.Args = append(end.Args, env.Redact(a))
 		}
+	}
+	if e.Hook {
+		// Copilot CLI kills the hook's process group after 1.5 s. What is asked of the client comes
+		// before: it is the parent of this group.
+		_, _ = syscall.Setsid()
 	}
 	return end.Close(call.Store, wait)
 }

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -304,10 +305,16 @@ func (c *syncNow) Run(env *cli.Env) error {
 		return err
 	}
 	defer func() { _ = atomicfile.Remove(mark) }()
+	var mu sync.Mutex // of last: what a letter started warns at any time
 	var last error
+	warn := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = cmp.Or(err, last)
+	}
 	done := make(chan error, 1)
 	relays := func() { // if no relay runs, this process is one
-		cli.Go(func() { done <- f.runRelay(ctx, func(err error) { last = cmp.Or(err, last) }) })
+		cli.Go(func() { done <- f.runRelay(ctx, warn) })
 	}
 	relays()
 	var again <-chan time.Time
@@ -322,10 +329,9 @@ func (c *syncNow) Run(env *cli.Env) error {
 			again = nil
 			relays()
 		case <-ctx.Done():
-			if again == nil {
-				<-done // last is the relay's until then
-			}
 			s, _ := relay.ReadStatus(f.state)
+			mu.Lock()
+			defer mu.Unlock()
 			why := "not everything was sent and taken in time"
 			if s.Error != "" {
 				why = "no connection: " + f.env.Line(s.Error, 300)

@@ -148,10 +148,11 @@ func (c *rename) Run(env *cli.Env) error {
 		return err
 	}
 	defer lock.Unlock()
-	if c.Name == own.Name && c.Host != own.Name || atomicfile.Exists(f.hosts.Path(c.Name)) {
-		return cli.Fail(cli.AnswerNo, fmt.Errorf("there is a host '%s' already", c.Name))
-	}
+	isTaken := atomicfile.Exists(f.hosts.Path(c.Name))
 	if c.Host == own.Name {
+		if isTaken {
+			return hostExists(c.Name)
+		}
 		own.Name = c.Name
 		if err := f.hosts.SetOwn(own); err != nil {
 			return err
@@ -161,11 +162,18 @@ func (c *rename) Run(env *cli.Env) error {
 		if err != nil {
 			return err
 		}
+		if isTaken || c.Name == own.Name {
+			return hostExists(c.Name)
+		}
 		if err := f.hosts.Rename(h, c.Name, env.Now()); err != nil {
 			return err
 		}
 	}
 	return env.Printf("%s is called %s now\n", c.Host, c.Name)
+}
+
+func hostExists(name string) error {
+	return cli.Fail(cli.AnswerNo, fmt.Errorf("there is a host '%s' already", name))
 }
 
 type forget struct {

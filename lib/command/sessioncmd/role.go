@@ -27,6 +27,7 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
+	"gt/lib/text/fold"
 	"gt/lib/view/roster"
 )
 
@@ -135,7 +136,7 @@ func (c *newOne) findFormer(store instance.Store, in *instance.Instance) (*insta
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(other *instance.Instance) bool { return other.Name == in.Name })
+	i := slices.IndexFunc(all, func(other *instance.Instance) bool { return fold.SameName(other.Name, in.Name) })
 	if i < 0 || !c.Replace && all[i].Role != in.Role {
 		return nil, nil
 	}

@@ -209,13 +209,13 @@ func (c *newOne) setConversation(at scope, in *instance.Instance, client agent.C
 // makeNameUnique appends a number to the name of an instance if another folder's agent has that
 // name: folders have common names such as api, and names lose characters such as '~'.
 func makeNameUnique(store instance.Store, in *instance.Instance) error {
-	all, err := store.ReadInstances()
+	all, err := store.ReadNamed()
 	if err != nil {
 		return err
 	}
 	base := in.Name
 	for n := 2; ; n++ {
-		i := slices.IndexFunc(all, func(other *instance.Instance) bool { return other.Name == in.Name })
+		i := slices.IndexFunc(all, func(other *instance.Instance) bool { return fold.SameName(other.Name, in.Name) })
 		if i < 0 || all[i].Path == in.Path {
 			return nil
 		}
@@ -260,12 +260,12 @@ func makeWorktree(at scope, in *instance.Instance) error {
 
 // explainStart prints the steps of a start. The instance is not stored, so its name is checked here.
 func (b begin) explainStart(at scope, in *instance.Instance) error {
-	all, err := at.Store.ReadInstances()
+	all, err := at.Store.ReadNamed()
 	if err != nil {
 		return err
 	}
 	for _, other := range all {
-		if other.Name == in.Name {
+		if fold.SameName(other.Name, in.Name) {
 			return withExitCode(in.Name, instance.Taken(all, in.Name))
 		}
 	}

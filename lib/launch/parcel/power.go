@@ -35,7 +35,7 @@ const (
 	MaxText    = 64 << 10 // bounds Power.Text, in bytes
 	maxPowers  = 1000
 	maxTexts   = 500 // files that are held at once while they are searched for names of others
-	maxBatches = 20  // of maxTexts files
+	maxBatches = 4   // of maxTexts files
 )
 
 // harmlessNames are names of files and folders with a dot that no tool runs by itself. Any other one
@@ -347,9 +347,6 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if unsearched > 0 {
-		all = append(all, Power{What: fmt.Sprintf("%d files that are run are too many to be searched for what they run", unsearched)})
-	}
 	for name, by := range named {
 		if e := arrives[name]; !isPower(name) && !tracked(e) {
 			addPower(e, ", and "+by+" runs it")
@@ -358,6 +355,9 @@ func (w *unpacking) filePowers() (all []Power, err error) {
 	sort.Slice(all, func(i, j int) bool { return all[i].Path+all[i].What < all[j].Path+all[j].What })
 	if n := len(all) - maxPowers; n > 0 {
 		all = append(all[:maxPowers], Power{What: fmt.Sprintf("%d more files", n)})
+	}
+	if unsearched > 0 {
+		all = append(all, Power{What: fmt.Sprintf("%d more files that are run were not searched for what they run", unsearched)})
 	}
 	var ids []string
 	for _, p := range all {
@@ -430,15 +430,14 @@ func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives ma
 		run = append(run, arrives[name])
 	}
 	isQueued := maps.Clone(all)
+	run = slices.DeleteFunc(slices.Clone(run), isUnread)
 	for batches := 0; len(run) > 0 && batches < maxBatches; batches++ {
 		sort.Slice(run, func(i, j int) bool { return run[i].Path < run[j].Path })
 		batch := run[:min(len(run), maxTexts)]
 		run = slices.Clone(run[len(batch):])
 		var ids []string
 		for _, e := range batch {
-			if !isProse(e.Path) && e.Mode != git.ModeModule {
-				ids = append(ids, e.ID)
-			}
+			ids = append(ids, e.ID)
 		}
 		contents, err := w.readContents(ids, members)
 		if err != nil {
@@ -448,8 +447,9 @@ func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives ma
 			files.findNamed(e.Path, string(contents[e.ID]), all, settings)
 		}
 		for name, by := range all {
-			if isQueued[name] == "" && !isPower(name) { // each power is in run from the start
-				run = append(run, arrives[name])
+			e := arrives[name]
+			if isQueued[name] == "" && !isPower(name) && !isUnread(e) { // each power is in run from the start
+				run = append(run, e)
 			}
 			isQueued[name] = by
 		}
@@ -459,6 +459,9 @@ func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives ma
 	}
 	return all, len(run), nil
 }
+
+// isUnread reports whether a file names nothing that is run: it is for people, or a submodule.
+func isUnread(e git.Entry) bool { return isProse(e.Path) || e.Mode == git.ModeModule }
 
 // ownHooks returns the command lines of the hooks that the person's own settings of the client have
 // for every folder.

@@ -358,7 +358,7 @@ func (w *unpacking) openRestricted(name, path string) (io.ReadCloser, error) {
 	r, to := io.Pipe()
 	cli.Go(func() {
 		defer f.Close()
-		defer to.CloseWithError(io.ErrUnexpectedEOF) // of a panic
+		defer to.CloseWithError(io.ErrClosedPipe) // of a panic; an error that is no end of the file
 		to.CloseWithError(mover.Restrict(to, f))
 	})
 	return r, nil

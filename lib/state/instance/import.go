@@ -43,7 +43,7 @@ func (s Store) Import(i Imported) (added []*Instance, err error) {
 		return nil, err
 	}
 	defer lock.Unlock()
-	there, err := s.ReadInstances()
+	there, err := s.ReadNamed()
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s Store) sync(all []*Instance) error {
 
 // Importable returns what Import would add.
 func (s Store) Importable(i Imported) (added []*Instance, err error) {
-	there, err := s.ReadInstances()
+	there, err := s.ReadNamed()
 	if err != nil {
 		return nil, err
 	}

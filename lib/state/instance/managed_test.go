@@ -15,6 +15,7 @@ import (
 
 	"gt/lib/place"
 	"gt/lib/state/lifecycle"
+	"gt/lib/state/session"
 )
 
 func managed(t *testing.T, s Store, name string) *Instance {
@@ -74,6 +75,9 @@ func TestManaged(t *testing.T) {
 	}
 	if err := s.Create(&Instance{Name: "worker-a", Path: "/w", Agent: "claude"}, time.Now()); !errors.Is(err, ErrTaken) {
 		t.Error(err)
+	}
+	if added, err := s.Importable(Imported{Instances: []*Instance{{ID: ID(session.NewID()), Name: "worker-a", Path: "/w", Agent: "claude"}}}); err == nil && added[0].Name == "worker-a" {
+		t.Error("an import gets the name of an archived session")
 	}
 	change(t, s, make1(t, s, "other", "").ID, func(h *Locked) {
 		if err := h.Rename("worker-a", time.Now()); !errors.Is(err, ErrTaken) {

@@ -330,8 +330,14 @@ func (c *Tx) Release() { c.lock.Unlock() }
 
 // Taken returns the ErrTaken for a name, and says if an archived one, which no list shows, has it.
 func Taken(all []*Instance, name string) error {
-	if slices.ContainsFunc(all, func(in *Instance) bool { return in.Name == name && in.IsArchived() }) {
-		return fmt.Errorf("%w: %s is archived (gt-session unarchive %[2]s brings it back)", ErrTaken, name)
+	for _, in := range all {
+		switch {
+		case !fold.SameName(in.Name, name):
+		case in.IsArchived():
+			return fmt.Errorf("%w: %s is archived (gt-session unarchive %[2]s brings it back)", ErrTaken, name)
+		case in.Managed != nil && in.Managed.State == lifecycle.Archived:
+			return fmt.Errorf("%w: %s is an archived session of the template %s", ErrTaken, name, in.Managed.Template)
+		}
 	}
 	return fmt.Errorf("%w: %s", ErrTaken, name)
 }

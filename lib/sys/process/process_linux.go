@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -281,7 +282,8 @@ func (p Proc) OnScreen() bool {
 	path := "/proc/" + strconv.Itoa(p.PID) + "/fd/0"
 	name, err := os.Readlink(path)
 	if err != nil {
-		return true
+		open, _ := os.ReadDir(filepath.Dir(path))
+		return len(open) == 0 // otherwise it runs and has closed its standard input
 	}
 	if !strings.HasPrefix(name, "/dev/") {
 		return false // not a pipe, which would wait for its other end

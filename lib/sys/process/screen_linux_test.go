@@ -44,6 +44,13 @@ func TestOnScreen(t *testing.T) {
 	p, _ = start(t, read)
 	check(t, "a pipe", p, false)
 
+	closed := exec.Command("sh", "-c", "exec sleep 1000 <&-")
+	if err := closed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closed.Process.Kill(); closed.Wait() })
+	check(t, "no standard input", Proc{PID: closed.Process.Pid}, false)
+
 	master, terminal := openTerminal(t)
 	p, _ = start(t, terminal)
 	check(t, "a terminal that gives lines", p, false)

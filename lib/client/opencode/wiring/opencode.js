@@ -63,7 +63,7 @@ export const Gt = async ({ client, directory }) => {
   const born = new Set() // sessions that this process made
   const children = new Map() // session: whether it is a subagent's
   const untitled = new Map() // session: when its title is asked for
-  let titles = true // unless the person has disabled the title agent
+  let settings // OpenCode's; another plugin may still change them
   const compacted = new Map() // session: what it is to be told after its compaction
   const added = new Map() // message: what was added to it for the model alone
   const asked = new Set() // questions that the person has not answered yet
@@ -137,13 +137,14 @@ export const Gt = async ({ client, directory }) => {
   const attended = terminal()
 
   const hooks = {
-    config: async (config) => { titles = !config.agent?.title?.disable },
+    config: async (config) => { settings = config },
     event: async ({ event: { type, properties } }) => {
       const id = properties?.sessionID ?? properties?.info?.id
       if (type === "session.created") {
         born.add(id)
         children.set(id, Boolean(properties.info.parentID))
-        if (titles && properties.info.title.startsWith("New session")) untitled.set(id, Promise.withResolvers())
+        // OpenCode asks for a title only in place of this one.
+        if (/^New session - [\dT:.-]+Z$/.test(properties.info.title) && !settings?.agent?.title?.disable) untitled.set(id, Promise.withResolvers())
       } else if (type === "message.part.updated") {
         answers(properties.part)
       } else if (/^(permission|question)\./.test(type)) {
