@@ -14,7 +14,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -305,12 +305,11 @@ func (c *syncNow) Run(env *cli.Env) error {
 		return err
 	}
 	defer func() { _ = atomicfile.Remove(mark) }()
-	var mu sync.Mutex // of last: what a letter started warns at any time
-	var last error
+	var last atomic.Pointer[error] // what a letter started warns at any time
 	warn := func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		last = cmp.Or(err, last)
+		if err != nil {
+			last.Store(&err)
+		}
 	}
 	done := make(chan error, 1)
 	relays := func() { // if no relay runs, this process is one
@@ -330,13 +329,11 @@ func (c *syncNow) Run(env *cli.Env) error {
 			relays()
 		case <-ctx.Done():
 			s, _ := relay.ReadStatus(f.state)
-			mu.Lock()
-			defer mu.Unlock()
 			why := "not everything was sent and taken in time"
 			if s.Error != "" {
 				why = "no connection: " + f.env.Line(s.Error, 300)
-			} else if last != nil {
-				why = f.env.Line(last.Error(), 300)
+			} else if err := last.Load(); err != nil {
+				why = f.env.Line((*err).Error(), 300)
 			}
 			return cli.Fail(cli.Busy, errors.New(why))
 		case <-time.After(50 * time.Millisecond):

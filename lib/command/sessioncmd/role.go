@@ -27,7 +27,6 @@ import (
 	"gt/lib/state/mail"
 	"gt/lib/sys/atomicfile"
 	"gt/lib/sys/tmux"
-	"gt/lib/text/fold"
 	"gt/lib/view/roster"
 )
 
@@ -136,11 +135,11 @@ func (c *newOne) findFormer(store instance.Store, in *instance.Instance) (*insta
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all, func(other *instance.Instance) bool { return fold.SameName(other.Name, in.Name) })
-	if i < 0 || !c.Replace && all[i].Role != in.Role {
+	former := instance.FindNamed(all, in.Name)
+	if former == nil || !c.Replace && former.Role != in.Role {
 		return nil, nil
 	}
-	return all[i], nil
+	return former, nil
 }
 
 // replace ends the agent of an existing instance, applies the flags and starts it again. It

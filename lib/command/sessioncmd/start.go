@@ -215,8 +215,7 @@ func makeNameUnique(store instance.Store, in *instance.Instance) error {
 	}
 	base := in.Name
 	for n := 2; ; n++ {
-		i := slices.IndexFunc(all, func(other *instance.Instance) bool { return fold.SameName(other.Name, in.Name) })
-		if i < 0 || all[i].Path == in.Path {
+		if other := instance.FindNamed(all, in.Name); other == nil || other.Path == in.Path {
 			return nil
 		}
 		in.Name = instance.Variant(base, fmt.Sprintf("-%d", n))
@@ -264,10 +263,8 @@ func (b begin) explainStart(at scope, in *instance.Instance) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range all {
-		if fold.SameName(other.Name, in.Name) {
-			return withExitCode(in.Name, instance.Taken(all, in.Name))
-		}
+	if instance.FindNamed(all, in.Name) != nil {
+		return withExitCode(in.Name, instance.Taken(all, in.Name))
 	}
 	in.ID = instance.ID(session.NewID())
 	return b.flaggedStarter(at).Explain(in)

@@ -426,11 +426,17 @@ func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives ma
 	for _, line := range w.ownHooks() {
 		files.findNamed("a hook of yours", line, all, settings)
 	}
-	for name := range all {
-		run = append(run, arrives[name])
-	}
-	isQueued := maps.Clone(all)
 	run = slices.DeleteFunc(slices.Clone(run), isUnread)
+	isQueued := map[string]bool{}
+	queueNamed := func() {
+		for name := range all {
+			if e := arrives[name]; !isQueued[name] && !isPower(name) && !isUnread(e) { // each power is in run from the start
+				run = append(run, e)
+			}
+			isQueued[name] = true
+		}
+	}
+	queueNamed()
 	for batches := 0; len(run) > 0 && batches < maxBatches; batches++ {
 		sort.Slice(run, func(i, j int) bool { return run[i].Path < run[j].Path })
 		batch := run[:min(len(run), maxTexts)]
@@ -446,13 +452,7 @@ func (w *unpacking) findNamedFiles(refs []reference, run []git.Entry, arrives ma
 		for _, e := range batch {
 			files.findNamed(e.Path, string(contents[e.ID]), all, settings)
 		}
-		for name, by := range all {
-			e := arrives[name]
-			if isQueued[name] == "" && !isPower(name) && !isUnread(e) { // each power is in run from the start
-				run = append(run, e)
-			}
-			isQueued[name] = by
-		}
+		queueNamed()
 	}
 	for name, file := range settings {
 		all[name] = cmp.Or(all[name], file)

@@ -326,6 +326,14 @@ func (s Store) ReadNamed() ([]*Instance, error) {
 	return append(all, archived...), err
 }
 
+// FindNamed returns the first of the instances that has the name, or nil.
+func FindNamed(all []*Instance, name string) *Instance {
+	if i := slices.IndexFunc(all, func(in *Instance) bool { return fold.SameName(in.Name, name) }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
 func (c *Tx) Release() { c.lock.Unlock() }
 
 // Taken returns the ErrTaken for a name, and says if an archived one, which no list shows, has it.
